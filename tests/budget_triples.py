@@ -89,6 +89,7 @@ def random_strategy(chance: random.Random) -> Strategy:
             max_history_turns=chance.choice((None, 1_000, 1, 2, 5)),
             trigger=chance.choice((None, None, 0.3, 0.7, 400.0)),
             goal=chance.choice((None, None, 0.2, 0.9, 300.0)),
+            whole_goal=chance.random() < 0.3,
         )
     )
 

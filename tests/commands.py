@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from turnlog.cli import main
+from turnlog.cli import main, progress
 
 
 class Ended(NamedTuple):
@@ -44,9 +44,11 @@ Command = Callable[..., Ended]
 @pytest.fixture
 def turnlog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
     """`turnlog(*words, stdin=b"")` runs a command on a store in the test's folder, which is also the
-    working directory."""
+    working directory. At a terminal, it shows no seconds of a slow machine."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "_PATIENCE", 1e9)
     monkeypatch.setenv("TURNLOG_STORE", str(tmp_path / "log.db"))
+    monkeypatch.setenv("PAGER", "")
 
     def run(*words: str, stdin: bytes = b"") -> Ended:
         monkeypatch.setattr(sys, "stdin", _Stdin(stdin))

@@ -90,7 +90,7 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempP
     """No test reads what the user who runs it has configured, or writes to that user's store."""
     for name in [name for name in os.environ if name.startswith("TURNLOG_") and name != "TURNLOG_EXAMPLES"]:
         monkeypatch.delenv(name)
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path_factory.getbasetemp() / "nowhere"))
 
 

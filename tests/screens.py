@@ -8,6 +8,7 @@ import re
 import select
 import subprocess
 import sys
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,8 @@ LISTENS = "\x1b[?2004h"
 _BEGIN = """
 import fcntl, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # a passphrase is asked for at the terminal that controls the process
-from turnlog.cli import main
+from turnlog.cli import main, progress
+progress._PATIENCE = 1e9  # no seconds of a slow machine: tests/cli/test_cli_progress.py looks at these
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -34,6 +36,8 @@ class Screen:
         self.text = ""
         self._running = running
         self._terminal = terminal
+        self._decoder = getincrementaldecoder("utf-8")()
+        self._end = ""  # of what was read, which may be half of a line's end
 
     def reads(self, *texts: str) -> str:
         """What is on the screen, as soon as it has these texts, one after the other."""
@@ -64,24 +68,35 @@ class Screen:
         try:
             data = os.read(self._terminal, 1 << 16)
         except OSError:  # how Linux says that nobody has the other end any more
-            return False
-        self.text += re.sub(r"\r+\n", "\n", data.decode())
+            data = b""
+        came = self._end + self._decoder.decode(data)
+        whole = came.rstrip("\r") if data else came
+        self._end = came[len(whole) :]
+        self.text += re.sub(r"\r+\n", "\n", whole)
         return bool(data)
 
 
 @contextmanager
-def at_terminal(folder: Path, *words: str, stdout: IO[bytes] | None = None) -> Iterator[Screen]:
+def at_terminal(folder: Path, *words: str, stdout: IO[bytes] | None = None, **more: str) -> Iterator[Screen]:
     """`turnlog` with these arguments, at a terminal, in a folder that is also the home. `stdout` is a file for its
-    standard output."""
+    standard output, `more` are variables of its environment; there is no pager unless they name one."""
     terminal, its_end = pty.openpty()
-    home = {"HOME": str(folder), "XDG_CONFIG_HOME": "", "XDG_DATA_HOME": "", "TERM": "xterm", "COLUMNS": "200"}
+    home = {
+        "HOME": str(folder),
+        "XDG_CONFIG_HOME": "",
+        "XDG_DATA_HOME": "",
+        "XDG_CACHE_HOME": "",
+        "TERM": "xterm",
+        "COLUMNS": "200",
+        "PAGER": "",
+    }
     running = subprocess.Popen(
         [sys.executable, "-c", _BEGIN, *words],
         stdin=its_end,
         stdout=stdout or its_end,
         stderr=its_end,
         cwd=folder,
-        env={**os.environ, **home},
+        env={**os.environ, **home, **more},
         start_new_session=True,
     )
     os.close(its_end)

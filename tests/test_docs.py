@@ -143,7 +143,7 @@ def test_examples_run(
         monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres").new_place())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):  # no page meets the sessions of another
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):  # no page meets the sessions of another
         monkeypatch.delenv(name, raising=False)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page.read_text("utf-8")):
@@ -253,3 +253,12 @@ def test_a_broken_link_is_found(tmp_path: Path) -> None:
     page.write_text('# A `b`: c\n```sh\n# no heading\n```\n<a id="placed"></a>\n')
     assert not any(missing(page, link) for link in ("page.md", "#a-b-c", "page.md#placed"))
     assert all(missing(page, link) for link in ("other.md", "#no-heading", "page.md#d"))
+
+
+def test_every_call_that_somebody_knows_is_run_beside_ours() -> None:
+    """A row that is only a comment stays on the page when the call has gone."""
+    page = (ROOT / "docs" / "if-you-know.md").read_text("utf-8")
+    lines = [line.strip() for block in blocks(page) if block.language == "python" for line in block.text.splitlines()]
+    rows = [at for at, line in enumerate(lines) if line.startswith("#")]
+    assert len(rows) >= 38
+    assert [lines[at] for at in rows if lines[at + 1 : at + 2] == [""] or lines[at + 1].startswith("#")] == []

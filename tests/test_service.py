@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +13,7 @@ from typing import Any
 import pytest
 
 import turnlog
+from page_programs import loaded_from
 from turnlog.log.records import PartialAnswer
 
 pytest.importorskip("starlette", reason="starlette is not installed: the service of the documentation is not run")
@@ -24,16 +23,9 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "service.md"
 @pytest.fixture
 def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """The program of the page, with a store of its own."""
-    found = re.search(r"<!-- file service.py -->\n```python\n(.*?)^```$", PAGE.read_text("utf-8"), re.S | re.M)
-    assert found is not None
-    (tmp_path / "service.py").write_text(found[1], "utf-8")
     monkeypatch.setenv("STORE", str(tmp_path / "chats.db"))
     monkeypatch.setenv("PAUSE", "0")
-    spec = importlib.util.spec_from_file_location("service_of_the_page", tmp_path / "service.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, spec.name, module)
-    spec.loader.exec_module(module)
+    module = loaded_from(PAGE, "service.py", tmp_path, monkeypatch)
     yield module
     module.store.close()
 

@@ -58,7 +58,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> str:
     ("code", "words", "modules", "patterns"),
     [
         ("import turnlog", (), 5, 0),
-        (f"{_OPEN}pass", (), 250, 70),
+        (f"{_OPEN}pass", (), 254, 70),
         (f"{_OPEN}session.request()", (), 275, 130),
         (_MAIN, ("--version",), 20, 5),
         (_MAIN, ("--help",), 20, 5),

@@ -10,6 +10,7 @@ before, as it is in a long session; else of all of them.
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -20,7 +21,9 @@ import msgspec
 
 from harness import BENCH, Report, bench, shared
 from turnlog.errors import BudgetError
+from turnlog.log.messages import ToolCall, ToolResult
 from turnlog.requests.fit import Fitter
+from turnlog.view.compaction.situation import Block
 from turnlog.view.types import Shown
 
 Messages = list[dict[str, Any]]
@@ -31,9 +34,9 @@ class Forgetful(Fitter):
 
     room = 0.0
 
-    def _ports(self, *given: Any) -> Any:
+    def _ports(self, *given: Any, **more: Any) -> Any:
         history = given[0]
-        ports = super()._ports(*given)
+        ports = super()._ports(*given, **more)
 
         def newest(first: int, last: int) -> Iterator[Shown]:
             room = self.room
@@ -49,12 +52,12 @@ class Forgetful(Fitter):
 class View:
     """One session under a budget, counted as the bench counts."""
 
-    def __init__(self, budget: int, model: str = "gpt-4o") -> None:
+    def __init__(self, budget: int, model: str = "gpt-4o", strategy: str = "auto") -> None:
         from common import total
 
         material = float(os.environ.get("TURNLOG_MATERIAL", "0"))
         kind = Forgetful if material else Fitter
-        self.fitter = kind(max_tokens=budget, model=model, provider="openai-chat", counter=total)
+        self.fitter = kind(max_tokens=budget, model=model, provider="openai-chat", counter=total, strategy=strategy)
         if isinstance(self.fitter, Forgetful):
             self.fitter.room = material * budget
         self.marks: list[int] | None = None
@@ -73,6 +76,26 @@ def make(budget: int) -> View:
 def make_breakpoints(budget: int) -> View:
     """The same for a model whose cache entries end at breakpoints, with marks for it."""
     return View(budget, "gpt-5.6-sol")
+
+
+def make_priority(budget: int) -> View:
+    """The strategy `priority`."""
+    return View(budget, strategy="priority")
+
+
+def make_calls_first(budget: int) -> View:
+    """The same, if calls with their results and recent words of the user stayed first: plain answers leave first, then
+    the user's older words, then calls by age. For a process of its own: it changes the strategy for all."""
+    priority = importlib.import_module("turnlog.view.compaction.steps.priority")
+
+    def rank(block: Block, recent: set[str]) -> int:
+        if block.is_summary:
+            return 4
+        calls = any(isinstance(part, (ToolCall, ToolResult)) for item in block.items for part in item.raw.message.parts)
+        return 2 if calls else 1 if block.opens_turn else 0
+
+    priority._rank = rank
+    return View(budget, strategy="priority")
 
 
 def make_steady(budget: int) -> Callable[[Messages], Messages]:
@@ -116,6 +139,15 @@ def recall(report: Report, *, budgets: str = "0.1,0.2,0.4", material: float = 0)
     """What `auto` with the offline digest keeps of what an agent needs later, on the shared context bench."""
     coding = ["recall.py", "--data", "dev", "--budgets", budgets, *ADD]
     run(report, coding, ["recall.py", "--data", "tau", "--budgets", "0.2", *ADD], material=material)
+
+
+@bench()
+def priority(report: Report, *, budgets: str = "0.1,0.2,0.4") -> None:
+    """What the strategy `priority` keeps of what an agent needs later, beside an order in which calls leave last."""
+    for policy in ("make_priority", "make_calls_first"):
+        added = ["--policies", "turnlog", "--add", f"turnlog=quality.context:{policy}"]
+        run(report, ["recall.py", "--data", "dev", "--budgets", budgets, *added])
+        run(report, ["recall.py", "--data", "tau", "--budgets", "0.2", *added])
 
 
 @bench()

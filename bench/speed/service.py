@@ -4,9 +4,10 @@
 random, and read; the server is killed with SIGKILL and started again. `process` has conversations in one event loop and
 one SQLite store, with a scripted model that answers after 0.5 to 1 s, cancelled streams, double submits, and a second
 process on the same store that is killed. Both look into the store afterwards: no answer in another's session, no turn
-closed by another, questions in order, no answer lost that was received whole. `process` also measures turnlog's own CPU
-time for each turn, how long each step of the event loop takes, and how late the loop is, beside that of an idle process
-at the same time. `--size`: characters of a message, which the model repeats; with `--prose` they are words of the
+closed by another, questions in order, no answer lost that was received whole. A third process follows all conversations
+of `process` by their logs, and is told each event once, in order. `process` also measures turnlog's own CPU time for
+each turn, how long each step of the event loop takes, and how late the loop is, beside that of an idle process at the
+same time. `--size`: characters of a message, which the model repeats; with `--prose` they are words of the
 documentation, drawn at random, of which the model repeats the end; with `--reopen` each turn opens the session anew, as
 the program of the page does.
 """
@@ -35,7 +36,7 @@ import httpx2 as httpx
 
 import turnlog
 from harness import ROOT, Report, bench, quantile
-from turnlog.errors import SessionBusy
+from turnlog.errors import SessionBusy, SessionNotFound
 from turnlog.log.messages import text_of
 from turnlog.log.records import TurnClosed
 from turnlog.runners import DEMO_MODEL, ScriptedRunner
@@ -242,6 +243,39 @@ def intruder(path: str) -> None:
             session.assistant("<intruder> x <intruder>")
 
 
+def onlooker(path: str, conversations: int, pipe: Any) -> None:
+    """Another process that follows all conversations by their logs, and says in the end how many events it was told,
+    and of which conversations it was told others than are in the log."""
+    store, told = open_store(path, read_only=True), dict[str, list[Any]]()
+    sessions: list[turnlog.Session] = []
+
+    def plain(event: Any) -> Any:
+        return event.kind, event.text, event.record.n
+
+    async def follow(chat: str) -> None:
+        while True:
+            with contextlib.suppress(SessionNotFound):
+                sessions.append(session := turnlog.open(chat, store=store, read_only=True))
+                break
+            await asyncio.sleep(0.1)
+        async for event in session.follow(1):
+            told.setdefault(chat, []).append(plain(event))
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(follow(f"chat{n}")) for n in range(conversations)]
+        await asyncio.to_thread(pipe.recv)
+        for session in sessions:
+            session.close()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(main())
+    wrong = []
+    for chat, lines in told.items():
+        with turnlog.open(chat, store=store, read_only=True) as session:
+            wrong += [chat] * ([plain(event) for event in session.follow(1).waiting()] != lines)
+    pipe.send((sum(map(len, told.values())), wrong))
+
+
 class Slow:
     """The scripted model, which answers after half a second to a second, with all that was said or the end of it."""
 
@@ -348,6 +382,11 @@ async def in_process(report: Report, arguments: Load) -> None:
         monitor = asyncio.create_task(lateness(late))
         other = multiprocessing.get_context("spawn").Process(target=intruder, args=(path,))
         await asyncio.to_thread(other.start)
+        ours, hers = multiprocessing.get_context("spawn").Pipe()
+        watcher = multiprocessing.get_context("spawn").Process(
+            target=onlooker, args=(path, arguments.conversations, hers)
+        )
+        await asyncio.to_thread(watcher.start)
         _blocks.clear()
         begun, before = time.monotonic(), time.process_time()
         talks = [asyncio.create_task(conversation(n)) for n in range(arguments.conversations)]
@@ -361,17 +400,20 @@ async def in_process(report: Report, arguments: Load) -> None:
         left = [task for task in asyncio.all_tasks() if task not in (asyncio.current_task(), monitor)]
         mine.send("stop")
         alone = await asyncio.to_thread(mine.recv)
-        control.join()
-        other.join()
+        ours.send("stop")
+        counts["events followed"], unlike = await asyncio.to_thread(ours.recv)
+        for process in (control, other, watcher):
+            process.join()
         store.close()
         wrong = judged(path, asked, whole, killed=False)
+        wrong["events told otherwise to a follower"] = len(unlike)
         if left:
             wrong["tasks left"] = len(left)
     report.row("process", {**dict(sorted(counts.items())), "s": took, "s of CPU": cpu})
     report.row("turnlog's CPU for a turn", shares(spent, median=0.5, p99=0.99, longest=1))
     for name, found in (("a step of the loop", _blocks), ("event loop late", late), ("idle process late", alone)):
         report.row(name, shares(found, p99=0.99, p999=0.999, longest=1))
-    report.findings("wrong in the store", [f"{what}: {number}" for what, number in wrong.items()])
+    report.findings("wrong in the store", [f"{what}: {number}" for what, number in (+wrong).items()])
 
 
 def shares(found: list[float], **parts: float) -> dict[str, float]:

@@ -25,6 +25,8 @@
     │   ├── RequestTooLong        the request is larger than the model's window
     │   ├── RunnerTimedOut        no answer in time
     │   └── RunnerFailed          anything else: the provider's message, or the program's last words
+    ├── ToolServerError           a server of tools (MCP) cannot be started or reached
+    ├── LogInconsistent           records that contradict each other were recorded (the setting `check`)
     └── TurnCancelled             a cancelled turn was used again
 
 The command line exits with the exit code of the error's class. Damage in a conversation does not raise errors: it is
@@ -44,6 +46,7 @@ __all__ = [
     "FormatError",
     "ImportFailed",
     "InputError",
+    "LogInconsistent",
     "NewerStore",
     "NotLoggedIn",
     "RateLimited",
@@ -60,6 +63,7 @@ __all__ = [
     "StoreGone",
     "StoreKeyError",
     "StoreNotFound",
+    "ToolServerError",
     "TurnCancelled",
     "TurnlogError",
     "UnknownModelWarning",
@@ -200,6 +204,21 @@ class StoreKeyError(StoreError):
     encrypted."""
 
 
+class ToolServerError(TurnlogError):
+    """A server of tools (MCP) cannot be started or reached, or does not say which tools it has. `server` names it."""
+
+    exit_code = 3
+
+    def __init__(self, server: str, why: str) -> None:
+        super().__init__(f"the MCP server {server}: {why}")
+        self.server = server
+
+
+class LogInconsistent(TurnlogError):
+    """Records that contradict each other were recorded in a session, and its setting `check` is `raise`; the message
+    names them."""
+
+
 class TurnCancelled(TurnlogError):
     """A cancelled turn was used again. The turn's own `with` block catches this exception."""
 
@@ -238,11 +257,13 @@ class RunnerError(TurnlogError):
     """A model did not answer a request. `runner` names the SDK or the program that was to ask it; `message` is what
     the provider or the program said, "" if nothing."""
 
+    exit_code = 3
+
     sent = 0
     """The size in tokens of the prompt that was sent instead of the request; 0: the request itself was sent."""
 
-    tries = 1
-    """How often the request was sent before this error was raised: SDKs and programs send again by themselves."""
+    tries, again = 1, 0
+    """How often a runner has sent the request by itself; how often an SDK that leaves it to turnlog would do so."""
 
     def __init__(self, text: str, *, runner: str = "", message: str = "") -> None:
         super().__init__(text)
@@ -288,6 +309,8 @@ class RateLimited(RunnerError):
 class RequestTooLong(RunnerError):
     """The request is larger than the model's window. `tokens` is its size and `limit` the largest size, both as the
     provider says; 0 if it does not say."""
+
+    exit_code = 7
 
     def __init__(self, runner: str, message: str = "", *, tokens: int = 0, limit: int = 0) -> None:
         sizes = f"{tokens:,} tokens" if tokens else "it does not say how many tokens"

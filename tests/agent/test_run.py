@@ -370,7 +370,7 @@ def test_a_session_declares_what_can_be_run(store: MemoryStore) -> None:
     agent.run(session, "go", ScriptedRunner(), tools=[shop.look])
     assert {tool.name for tool in session.configuration.tools} == {"look", read_back.name}
     agent.run(session, "go", ScriptedRunner())
-    assert {tool.name for tool in session.configuration.tools} == {"look", read_back.name}
+    assert {tool.name for tool in session.configuration.tools} == {read_back.name}
 
 
 @pytest.mark.parametrize("asynchronous", [True, False])
@@ -564,3 +564,166 @@ def test_it_works_where_an_event_loop_runs(store: MemoryStore) -> None:
         ]
 
     assert asyncio.run(main()) == ["You said: one", "You said: two"]
+
+
+# -- approvals that come later ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_somebody_says_later_whether_a_call_may_run(store: MemoryStore, provider: str) -> None:
+    """A loop that waits for an hour in one process, or forgets meanwhile what the other calls returned."""
+    session, shop = opened(store, provider), Shop()
+    first = agent.run(session, "Pay all", shopper(), tools=shop.tools, approve=agent.LATER)
+    assert (first.stop, first.turn.status, sorted(shop.paid), shop.looked) == (
+        "awaiting_approval", "awaiting_approval", [1, 2], ["x"],
+    )  # fmt: skip
+    session.close()
+    with turnlog.open("s", store=store, read_only=True) as page:
+        (waits,) = page.pending()
+        page.approve(waits, by="kim")
+    session = opened(store, provider)
+    result = agent.run(session, None, shopper(), tools=shop.tools, approve=agent.LATER)
+    assert (result.text, result.turn.id, sorted(shop.paid)) == ("All paid.", first.turn.id, [1, 2, 3])
+    assert sorted(shop.looked) == ["letters", "x"]
+    assert session.log.validate(strict=True) == []
+
+
+def test_what_is_still_not_decided_waits_on(store: MemoryStore) -> None:
+    """A page is loaded, and the agent goes on without an answer."""
+    session, shop = opened(store), Shop()
+    for _ in range(3):
+        result = agent.run(session, "Pay all", shopper(), tools=shop.tools, approve=lambda question: agent.LATER)
+        assert (result.stop, [info.call.id for info in session.pending()]) == ("awaiting_approval", ["b1"])
+    assert (sorted(shop.paid), shop.looked) == ([1, 2], ["x"])
+    session.deny("b1", "No fire.")
+    result = agent.run(session, "Pay all", shopper(), tools=shop.tools, approve=agent.LATER)
+    assert (result.text, result.turn.calls[3].outcome) == ("All paid.", "canceled")
+    assert len(session.log.turns()) == 1
+
+
+def test_an_approve_that_fails_takes_no_result_away(store: MemoryStore) -> None:
+    """A page that is down: calls that had begun are cut off, and their effects may or may not have happened."""
+    session, shop = opened(store), Shop()
+
+    async def slow(at: str) -> str:
+        """Look for a while."""
+        await asyncio.sleep(0.05)
+        shop.looked.append(at)
+        return "seen"
+
+    def fails(question: Question) -> bool:
+        raise OSError("the page is down")
+
+    tools = [shop.tools[0], shop.tools[2], agent.tool(name="look")(slow)]
+    with pytest.raises(OSError, match="the page is down"):
+        agent.run(session, "Pay all", shopper(), tools=tools, approve=fails)
+    said = {call_id: text_of(Message("user", one.parts)) for call_id, one in results(session).items()}
+    assert said == {"p1": "paid 1", "p2": "paid 2", "l1": "seen"}
+    assert [info.call.id for info in session.pending()] == ["b1"]
+    result = agent.run(session, None, shopper(), tools=tools, approve=shop.approve)
+    assert (result.text, sorted(shop.paid), shop.looked) == ("All paid.", [1, 2, 3], ["x", "letters"])
+
+
+@pytest.mark.parametrize("yes", [True, False])
+def test_what_is_decided_elsewhere_while_somebody_is_asked_counts(store: MemoryStore, yes: bool) -> None:
+    """Two who are asked at the same time: the call runs after a no, or is refused after a yes."""
+    session, shop = opened(store), Shop()
+    page = turnlog.open("s", store=store, read_only=True)
+
+    def asked(question: Question) -> bool:
+        (page.approve if yes else page.deny)(question.call, reason="said on the page", by="kim")
+        return not yes
+
+    result = agent.run(session, "Pay all", shopper(), tools=shop.tools, approve=asked)
+    burn = result.turn.calls[3]
+    assert (burn.approval, burn.approved_by, burn.outcome) == (
+        ("given", "kim", "ok") if yes else ("denied", "kim", "canceled")
+    )
+    assert ("letters" in shop.looked, result.text) == (yes, "All paid.")
+
+
+def test_one_approval_allows_one_run(store: MemoryStore) -> None:
+    """A fork of a session whose call was allowed: the bill is paid in both."""
+    session, shop = opened(store), Shop()
+    agent.run(session, "Pay all", shopper(), tools=shop.tools, approve=agent.LATER)
+    session.approve("b1")
+    fork = session.fork("fork")
+    first = agent.run(fork, None, shopper(), tools=shop.tools, approve=agent.LATER)
+    assert (first.stop, [info.call.id for info in fork.pending()], shop.looked) == ("awaiting_approval", ["b1"], ["x"])
+    assert agent.run(session, None, shopper(), tools=shop.tools, approve=agent.LATER).text == "All paid."
+    assert shop.looked == ["x", "letters"]
+    fork.approve("b1")
+    assert agent.run(fork, None, shopper(), tools=shop.tools, approve=agent.LATER).text == "All paid."
+    assert shop.looked == ["x", "letters", "letters"]
+
+
+def test_a_denial_that_was_confirmed_holds(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody says no between the loop's look and its own yes: it is on record, and the call runs."""
+    session, shop = opened(store), Shop()
+    page, decide = turnlog.open("s", store=store, read_only=True), session._decide
+
+    def late(*given: Any) -> Record:
+        page.deny("b1", "No fire.", by="kim")
+        return decide(*given)
+
+    monkeypatch.setattr(session, "_decide", late)
+    result = agent.run(session, "Pay all", shopper(), tools=shop.tools, approve=shop.approve)
+    burn = result.turn.calls[3]
+    assert (burn.approval, burn.approved_by, burn.outcome, "letters" in shop.looked) == (
+        "denied",
+        "kim",
+        "canceled",
+        False,
+    )
+
+
+def test_a_call_whose_secrets_were_not_kept_does_not_run(tmp_path: Any) -> None:
+    """A file is written with a mark in place of the token that was approved."""
+    written: list[str] = []
+
+    @agent.tool(needs_approval=True)
+    def write(text: str) -> str:
+        """Write."""
+        written.append(text)
+        return "written"
+
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    for approve, runner in (
+        (agent.LATER, ScriptedRunner([ToolCall("w1", "write", {"text": token})])),
+        (agent.LATER, ScriptedRunner(["I need the token."])),
+    ):
+        with turnlog.open(
+            "s", store=tmp_path / "log.db", target=CHAT, settings=turnlog.Settings(redact=True)
+        ) as session:
+            result = agent.run(session, "Write it.", runner, tools=[write], approve=approve)
+            if session.pending():
+                session.approve("w1")
+    assert (result.text, written, result.turn.calls[0].outcome) == ("I need the token.", [], "failed")
+
+
+def test_a_run_that_waits_changes_nothing_of_the_one_before(store: MemoryStore) -> None:
+    """Two runs of one session at once: the first is sent with the tools of the second."""
+    session, sent = opened(store), list[list[str]]()
+    inside = threading.Event()
+
+    def seen(request: Request) -> str:
+        sent.append([tool["function"]["name"] for tool in request.body["tools"]])
+        return "Done."
+
+    def slow() -> str:
+        """Wait for the other run."""
+        inside.set()
+        other.join(0.2)
+        return "done"
+
+    def fast() -> str:
+        """Do nothing."""
+        return ""
+
+    second = ScriptedRunner(["Fine."])
+    other = threading.Thread(target=lambda: inside.wait() and agent.run(session, "b", second, tools=[fast]))
+    other.start()
+    agent.run(session, "a", ScriptedRunner([ToolCall("s", "slow", {}), seen]), tools=[slow])
+    other.join()
+    assert sent == [["slow"]]
+    assert [(turn.input, turn.status) for turn in session.log.turns()] == [("a", "completed"), ("b", "completed")]

@@ -115,7 +115,7 @@ def test_a_fork_goes_on_apart_and_resume_goes_back(talk: Chat) -> None:
     assert resumed.endswith("lists what was said.\n\n> one\n\n\nYou said: one") and talk.session.id == "s"
     assert "two" not in do(talk, "/history")
     rows = do(talk, "/sessions")
-    assert re.search(r"\| s \(this one\) \| \S+ \| 2 \| one \|", rows) and "| other |" in rows
+    assert re.search(r"\| s \(this one\) \| \S+ \| 2 \| one \|", rows) and "| othe |" in rows
     with pytest.raises(SessionNotFound):
         do(talk, "/resume none")
     assert talk.session.id == "s" and say(talk, "still here") == "You said: still here"

@@ -11,8 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from wcwidth import wcwidth
 
-from turnlog.chat.rendering import Blocks, call_in_full, lines_of, markdown, note, said
-from turnlog.export.escapes import exposed
+from turnlog._platform.visible import exposed
+from turnlog.chat.markup import lines_of, markdown
+from turnlog.chat.rendering import Blocks, call_in_full, note, said
 from turnlog.log.messages import ToolCall
 from turnlog.testing.hostile import HOSTILE
 
@@ -48,6 +49,29 @@ def test_nothing_that_is_shown_moves_the_cursor(text: str) -> None:
     for lines in (markdown(text), note(text), said(text)):
         assert not [char for char in _STYLES.sub("", lines) if ord(char) < 32 and char != "\n"]
         assert "\x9b" not in lines and "\u202e" not in lines
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "&#27;]0;x&#7;",
+        "&#x9b;2J &#x202e;gnp",
+        "<http://a/%1b[2J%e2%80%ae>",
+        "[a](http://b/&#27;[2J)",
+        "```&#27;[2J\na\n```",
+    ],
+)
+def test_what_markdown_spells_is_escaped(text: str) -> None:
+    """Markdown can spell a control character in plain letters: escaped before it is read, the character comes
+    through."""
+    plain = _STYLES.sub("", markdown(text))
+    assert not [char for char in plain if unicodedata.category(char) in ("Cc", "Cf") and char != "\n"]
+
+
+def test_markup_that_markdown_hides_is_shown() -> None:
+    """HTML, and the address of an image, vanish from an answer although they were said."""
+    plain = _STYLES.sub("", markdown("Use <b>this</b> & ![that](http://a/b.png):\n\n<div>\nhidden\n</div>"))
+    assert [word for word in ("<b>this</b>", "that", "http://a/b.png", "<div>", "hidden") if word not in plain] == []
 
 
 def test_a_call_that_somebody_is_asked_about_is_shown_to_its_end() -> None:

@@ -75,7 +75,7 @@ ASKING: dict[str, tuple[tuple[str, ...], list[str], str, Callable[[Path], object
     ),
     "rm": (
         ("rm", "s2020", "s2022"),
-        ["s2020: ", "Year 2020", "s2022: ", "Year 2022"],
+        ["s2020  ", "Year 2020", "s2022  ", "Year 2022"],
         "delete for good? [y/N]",
         left,
         [*YEARS],
@@ -83,7 +83,7 @@ ASKING: dict[str, tuple[tuple[str, ...], list[str], str, Callable[[Path], object
     ),
     "scrub": (
         ("scrub", "s2020"),
-        ["s2020: 1 password in 1 record"],
+        ["s2020  ", "1 password in 1 record"],
         "rewrite these records for good? [y/N]",
         unscrubbed,
         True,
@@ -117,7 +117,7 @@ def test_sessions_without_a_title_are_asked_about_by_their_words(tmp_path: Path)
     with closing(open_store(tmp_path / "log.db")) as store:
         store.keep("s1")
     for words, answer, seen in (
-        (("rm", "s2"), "n\n", ["s2: 1 message, What is the weather of s2?\n"]),
+        (("rm", "s2"), "n\n", ["s2  now  1 message  ", "  What is the weather of s2?\n"]),
         (
             ("gc", "--max-sessions", "1"),
             "y\n",
@@ -217,11 +217,11 @@ def test_a_tool_in_the_chat_is_shown_before_it_is_asked_about(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("words", "row", "remark"),
     [
-        (("search", "password"), "s2022      ", "3 hits"),
+        (("search", "password"), "s2020  ", "3 hits"),
         (("memory", "talk"), "src/money.py", "1 thing"),
         (("doctor", "talk"), "record 3: unfinished: ", "2 findings"),
         (("rewind", "said"), "Count.", "--undo` shows it again"),
-        (("import", "body.json", "broken.json"), "new        ", "turnlog: broken.json"),
+        (("import", "body.json", "broken.json"), "1 new in ", "turnlog: broken.json"),
         (("chat", "-p", SHOUT, "--model", "scripted/demo"), "run_command says: ", "not run, as nobody"),
         (("scan",), "s2022, record 1", "3 secrets"),
     ],

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from turnlog import importers
 from turnlog.cli import imports
 from turnlog.importers import Imported, read_file
 from turnlog.importers.protocol import Origin
@@ -88,7 +89,7 @@ def test_an_error_of_ours_is_a_line_with_the_file(turnlog: Any, home: Path, monk
             raise KeyError("type")
         return read_file(origin)
 
-    monkeypatch.setattr(imports, "read_file", reads)
+    monkeypatch.setattr(importers, "read_file", reads)
     ended = turnlog("import", "--discover", str(home), "--json")
     assert (ended.code, statuses(ended)) == (70, [("second", "new"), ("third", "new")])
     line = next(line for line in ended.err.splitlines() if "a.jsonl" in line)

@@ -11,7 +11,7 @@ from test_cli_visible import harmful
 import turnlog as package
 from commands import Command
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
-from turnlog.log.records import StreamCheckpoint
+from turnlog.log.records import Approval, StreamCheckpoint
 from turnlog.log.store import Draft
 from turnlog.stores import SqliteStore
 from turnlog.testing import crash
@@ -39,7 +39,7 @@ def test_what_was_left_half_done_is_named(crashed: None, turnlog: Command) -> No
         "record 1: turn: turn 1 is open: awaiting the result of ls (c1), the result of rm\\u001b[2J (c2)",
         "record 3: unfinished: ls (c1) started and never ended: it may have run",
         "record 3: unfinished: rm\\u001b[2J (c2) not on record whether it started",
-        "record 5: orphan: result of 'c9': no call before it has that id and name",
+        "record 5: result of 'c9': no call before it has that id and name",
     ]
     assert (shown.code, shown.err) == (1, "4 findings\n")
     assert harmful(shown.out) == set()
@@ -54,7 +54,7 @@ def test_what_is_known_is_put_on_record(crashed: None, turnlog: Command) -> None
     shown = turnlog("doctor", "s", "--fix")
     orphan, recovered = shown.out.splitlines()  # what is to be done comes first, what is done with behind it
     assert recovered.startswith("record 6: recovered: turn 1: left open: ")
-    assert orphan == "record 5: orphan: result of 'c9': no call before it has that id and name"
+    assert orphan == "record 5: result of 'c9': no call before it has that id and name"
     assert shown.err.splitlines() == [
         "the turn that was left open is closed as failed", "2 calls answered with what is known", "1 finding",
     ]  # fmt: skip
@@ -131,3 +131,20 @@ def test_files_that_changed_without_a_record(turnlog: Command, tmp_path: Path) -
     told = "record 4: recovered: files: changed without a record: half.txt\n"
     assert turnlog("doctor", "s", "--fix").out.endswith(told)
     assert turnlog("doctor", "s").out.endswith(told)
+
+
+def test_many_findings_of_one_kind_are_one_line(turnlog: Command, tmp_path: Path) -> None:
+    """543 findings in a thousand lines were read by nobody, and `ledger: Approval: record 0 has no call` by few; a
+    program gets each of them."""
+    store = SqliteStore(tmp_path / "log.db")
+    with package.open("s", store=store) as session:
+        session.user("go")
+    store.append("s", [Draft(Approval(f"c{n}", "given", by="auto")) for n in range(9)])
+    store.close()
+    shown = turnlog("doctor", "s")
+    assert (shown.code, shown.err) == (1, "9 findings\n")
+    assert shown.out == (
+        "record 2: tool run: an approval of call 'c0', which is not on record; "
+        "8 more like it, in records 3, 4, 5, 6, ...\n"
+    )
+    assert len(turnlog("doctor", "s", "--json").rows) == 9

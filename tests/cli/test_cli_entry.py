@@ -75,7 +75,7 @@ def shell(command: str, store: Path) -> tuple[int, str]:
         ("$T request $'\\xff\\xfe' --to google", 4, None),
         ("$T rename s $'\\xff\\xfe' && $T ls", 0, ""),
         ("$T nonsense", 2, None),
-        ("$T", 2, None),
+        ("$T", 0, ""),
         ("$T --help", 0, ""),
         (f"$T check <(echo '{BODY}') --as openai-chat", 0, None),
         (f"$T request <(echo '{BODY}') --to google >/dev/null", 0, None),
@@ -192,7 +192,7 @@ def test_a_command_alone_is_the_command_among_all() -> None:
     ("words", "said"),
     [
         (["ls", "--bogus"], "turnlog ls: unrecognized arguments: --bogus\n"),
-        (["export", "s", "--format", "html", "-o", "f"], "turnlog export: unrecognized arguments: -o f\n"),
+        (["export", "s", "--format", "html", "-x", "f"], "turnlog export: unrecognized arguments: -x f\n"),
         (["export", "s", "-o", "f"], "turnlog export: the following arguments are required: --format\n"),
         (["--store", "log.db", "show"], "turnlog show: the following arguments are required: ID\n"),
         (["show", "s", "t"], "turnlog show: unrecognized arguments: t\n"),

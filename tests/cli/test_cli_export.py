@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 import turnlog
 from real_transcripts import imported
+from turnlog._platform.units import size_text
 from turnlog.errors import ImportFailed, InputError
 from turnlog.export import FORMATS, save
 from turnlog.importers import Imported, read_file
@@ -409,7 +410,8 @@ def test_a_file_is_there_whole_or_not_at_all(turnlog: Any, tmp_path: Path, trans
     for form in FORMATS:
         told = turnlog("export", session, "--format", form)
         kept = turnlog("export", session, "--format", form, "--output", "out")
-        assert (kept.code, kept.out, kept.err) == (told.code, "", told.err)
+        size = size_text((tmp_path / "out").stat().st_size)
+        assert (kept.code, kept.out, kept.err) == (told.code, "", f"wrote out ({size})\n{told.err}")
         assert (tmp_path / "out").read_text("utf-8") == told.out
         assert (tmp_path / "out").stat().st_mode & 0o777 == 0o600
     before = (tmp_path / "out").read_bytes()
@@ -462,7 +464,9 @@ def test_only_a_file_is_replaced(turnlog: Any, tmp_path: Path, transcript: Path)
 
 def test_a_format_that_there_is_not() -> None:
     """A wrong name of a format gets the right ones."""
-    with pytest.raises(InputError, match="unknown format 'pdf'; use one of html, markdown, json"):
+    with pytest.raises(
+        InputError, match="unknown format 'pdf'; use one of html, markdown, markdown-messages, markdown-records, json"
+    ):
         save(a_store(), "cats", "pdf", "x")
 
 
@@ -481,7 +485,7 @@ def test_markdown_stays_in_its_fences(text: str) -> None:
         Decision(text, why=text or "x"),
     ]
     store.append("m", [Draft(body) for body in bodies])
-    outside = outside_fences(exported(store, "m", "markdown")[0])
+    outside = outside_fences(exported(store, "m", "markdown-records")[0])
     assert [line for line in outside if re.search(r"(?<!\\)(<|!\[|\]\()", without_spans(line))] == []
     headings = [line.split()[:2] for line in outside if line.startswith("#")]
     assert headings[1:] == [["##", "1."], ["##", "2."], ["##", "3."]]
@@ -519,7 +523,7 @@ def test_a_page_of_markdown() -> None:
     ]
     store.append("m", [Draft(body, "2025-01-01T00:00:01.000Z") for body in bodies])
     assert (
-        exported(store, "m", "markdown")[0]
+        exported(store, "m", "markdown-records")[0]
         == """# Fix \\*it\\*
 
 Session `m`, 4 records, 2 messages, 2025-01-01T00:00:00.000Z to 2025-01-01T00:00:01.000Z

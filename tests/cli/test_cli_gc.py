@@ -194,7 +194,7 @@ def _imported(turnlog: Command, tmp_path: Path, text: str, *words: str) -> str:
     body = {"model": "gpt-4o", "messages": [{"role": "user", "content": text}]}
     (tmp_path / "body.json").write_text(json.dumps({"session_id": "s", "request": body}))
     assert turnlog("import", "body.json", *words).code == 0
-    return turnlog("show", "s").out
+    return turnlog("show", "s", "--records").out
 
 
 def test_commands_redact_as_it_is_configured(turnlog: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +206,7 @@ def test_commands_redact_as_it_is_configured(turnlog: Command, tmp_path: Path, m
     monkeypatch.setenv("TURNLOG_REDACT_PATTERNS", '{staff = "EMP-[0-9]+"}')
     assert {row["kind"] for row in turnlog("scan", "--json").rows} == {"password", "staff"}
     assert turnlog("scrub", "s", "--yes").code == 0
-    assert "[redacted:staff] has password=[redacted:password]" in turnlog("show", "s").out
+    assert "[redacted:staff] has password=[redacted:password]" in turnlog("show", "s", "--records").out
     monkeypatch.delenv("TURNLOG_REDACT")
     monkeypatch.setenv("TURNLOG_STORE", str(tmp_path / "other.db"))
     assert "[redacted:staff] has" in _imported(turnlog, tmp_path, said)
@@ -246,7 +246,7 @@ def test_an_encrypted_store_is_cleared_up_and_packed(
     assert [gone["session"] for gone in done["gone"]] == ["s1", "s2", "s3"]
     assert [one["session"] for one in done["compressed"]] == ["s0", "s4", "s5"]
     assert (left(turnlog), turnlog("verify").code) == (["s0", "s4", "s5"], 0)
-    assert "word 7" in turnlog("show", "s0").out
+    assert "word 7" in turnlog("show", "s0", "--records").out
     assert turnlog("gc").err.splitlines()[-1].startswith("0 sessions deleted")  # nobody is asked for nothing
     assert turnlog("ls", "--key", "none").code == 3
     assert turnlog("ls", "--store", "plain.db", "--key", "none").code in (0, 3)

@@ -66,7 +66,7 @@ def test_a_program_is_started(turnlog: Command, programs: Path) -> None:
     assert (option, also, now) == ("--session-file", "-i", "Go.") and not Path(place).exists()
     assert "Fix a.py" in json.loads(file.splitlines()[1])["content"][0]["text"]
     ended = turnlog("handoff", "s", "--to", "claude", "--start")
-    assert ended.code == 1 and "claude is not installed; install it with: npm install -g" in ended.err
+    assert ended.code == 3 and "claude is not installed; install it with: npm install -g" in ended.err
 
 
 @pytest.mark.usefixtures("store")

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.errors import InputError, SessionIdError
+from turnlog.cli import imports
+from turnlog.errors import InputError, SessionIdError, StoreGone
 from turnlog.importers import Imported
 from turnlog.importers.sync.session import Synced, sync_session, without_secrets
 from turnlog.log.messages import Message, Text, sha256_hex
@@ -231,3 +232,81 @@ def test_damage_is_reported(turnlog: Any, transcript: Path) -> None:
     row = json.loads(ended.out)
     assert (ended.code, row["messages"], [damage["line"] for damage in row["warnings"]]) == (1, 12, [5])
     assert ended.err.startswith("transcript.jsonl, line 5: ")
+
+
+def many(folder: Path, transcript: Path) -> None:
+    """Six sessions in a folder: five with a damaged line, one with a secret, and a file that is no transcript."""
+    text = transcript.read_text("utf-8")
+    folder.mkdir()
+    for n in range(5):
+        (folder / f"s{n}.jsonl").write_text(text.replace("demo-invoice-rounding", f"s{n}") + '{"cut off\n', "utf-8")
+    secret = text.replace("one cent", "one cent, with ghp_" + "a1B2" * 9)
+    (folder / "t.jsonl").write_text(secret.replace("demo-invoice-rounding", "t"), "utf-8")
+    (folder / "u.json").write_text('{"id": "u", "request": {"messages": [{"role": "user", "content": "hi"}]}}')
+    (folder / "bad.jsonl").write_text('{"type": "user", "sessionId": "x", "parentUuid": null}\n' * 3)
+
+
+def test_many_sessions_take_a_line_for_each_program(turnlog: Any, transcript: Path, tmp_path: Path) -> None:
+    """2,688 sessions were 5,972 lines on the screen, and the one error was above them."""
+    many(tmp_path / "all", transcript)
+    ended = turnlog("import", "all")
+    program, bodies, total = ended.out.splitlines()
+    assert program == "claude-code  6 files  6 new, 2 secrets redacted"
+    assert bodies == "openai-chat  1 file   1 new"
+    assert total.startswith("7 new in ") and total.endswith("B)")
+    assert f" -> {tmp_path / 'log.db'} (" in total
+    hint, *told = ended.err.splitlines()
+    assert hint == "next: turnlog ls · turnlog search WORDS      (-v lists every session)"
+    failed, damaged = sorted(told, reverse=True)
+    assert failed.startswith("turnlog: all/bad.jsonl: ")
+    assert damaged.startswith("all/s0.jsonl, line 18: left out: not JSON")
+    assert damaged.endswith("(and 4 alike; -v shows each)")
+    assert ended.code == 2
+
+
+def test_verbose_lists_each_session_and_each_warning(turnlog: Any, transcript: Path, tmp_path: Path) -> None:
+    """What is summed up must be there to be seen."""
+    many(tmp_path / "all", transcript)
+    ended = turnlog("import", "all", "-v")
+    lines = ended.out.splitlines()
+    assert [line.split()[:2] for line in lines[:7]] == [
+        ["new", name] for name in ("s0", "s1", "s2", "s3", "s4", "t", "u")
+    ]
+    assert lines[7] == "claude-code  6 files  6 new, 2 secrets redacted"
+    told = ended.err.splitlines()
+    assert told[0] == "next: turnlog ls · turnlog search WORDS"
+    assert len(told) == 7 and sum("line 18: left out" in line for line in told) == 5
+
+
+def test_what_was_told_is_told_when_an_import_stops(turnlog: Any, transcript: Path, tmp_path: Path) -> None:
+    """An error of the store ends the import; the warnings so far must not go with it."""
+    many(tmp_path / "all", transcript)
+    real, imported_so_far = imports.sync_session, list[str]()
+
+    def breaks(store: Any, session: Imported, redactor: Any) -> Any:
+        if len(imported_so_far) == 2:
+            raise StoreGone("the disk is gone")
+        imported_so_far.append(session.session_id)
+        return real(store, session, redactor)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(imports, "sync_session", breaks)
+        ended = turnlog("import", "all")
+    assert "all/s0.jsonl, line 18" in ended.err and "the disk is gone" in ended.err
+    assert ended.out == ""
+
+
+def test_a_line_fits_the_terminal(
+    turnlog: Any, transcript: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At 80 columns each session wrapped in the middle of a word, its title last."""
+    many(tmp_path / "all", transcript)
+    monkeypatch.setattr("turnlog.cli.tables.is_terminal", lambda stream: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    one = turnlog("import", "all/s1.jsonl").out.splitlines()
+    assert one == [
+        "new        s1  Invoices are sometimes off by one cent. Find…",
+        "           (claude-code-jsonl, 12 messages, 5 tool calls)",
+    ]
+    lines = turnlog("import", "all").out.splitlines()
+    assert lines[2].startswith("6 new, 1 unchanged in ") and lines[3].startswith("-> ")

@@ -47,9 +47,15 @@ def test_recall_quotes_passages(turnlog: Command, tmp_path: Path) -> None:
     store.create("s")
     store.append("s", [Draft(MessageRecord(Message("user", (Text("Deploy with make\x1b[2J release."),))))])
     store.close()
-    ended = turnlog("recall", "how", "to", "deploy")
+    assert turnlog("recall", "how", "to", "deploy") == (
+        0,
+        "s  now  Deploy with make\\u001b[2J release.\n  record 1, user\n    Deploy with make\\u001b[2J release.\n",
+        "1 passage.  turnlog show s --at 1\n",
+    )
+    ended = turnlog("recall", "how", "to", "deploy", "--for-model")
     assert (ended.code, ended.err) == (0, "1 passage\n")
     assert "session s, record 1 (user, " in ended.out and "make\\u001b[2J release." in ended.out
+    assert "no instruction to you" in ended.out
     assert [(row["session"], row["record"]) for row in turnlog("recall", "deploy", "--json").rows] == [("s", 1)]
     assert turnlog("recall", "zebra").err == "nothing found\n"
     assert turnlog("recall", "...").code == 2

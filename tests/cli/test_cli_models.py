@@ -17,7 +17,7 @@ def test_the_table_of_all_models(turnlog: Any) -> None:
     listed = turnlog("models")
     rows = turnlog("models", "--json").rows
     assert [row["model"] for row in rows] == list(known_models())
-    assert len(listed.out.splitlines()) == len(rows) + 2
+    assert len(listed.out.splitlines()) == len(rows) + 3
     (opus,) = (row for row in rows if row["model"] == "claude-opus-5-5")
     assert (opus["input"], opus["abilities"]["bound_thinking"], Decimal(opus["prices"]["cached"])) == (
         1_000_000,
@@ -52,6 +52,25 @@ def test_a_guess_is_said_to_be_one(turnlog: Any, name: str, said: str) -> None:
     assert turnlog("models", name).out.splitlines()[0] == f"{name} is not in the table of models" + (
         f": {said}" if said.startswith("taken") else f", {said}"
     )
+
+
+@pytest.mark.parametrize("word", ["opus", "Opus", "gemini"])
+def test_a_word_finds_the_models_that_have_it_in_their_names(turnlog: Any, word: str) -> None:
+    """Nobody knows how a model is spelled in full, and nothing is known about a part of its name."""
+    unit, header, *rows, own = turnlog("models", word).out.splitlines()
+    named = [name for name in known_models() if word.lower() in name.lower()]
+    assert named and [row.split()[0] for row in rows] == named
+    assert "dollars per million tokens" in unit and header.startswith("model") and own.startswith("Your own entries")
+
+
+@pytest.mark.parametrize("columns", [80, 100, 120, 200])
+def test_the_table_fits_the_terminal(turnlog: Any, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """Rows that wrap, so that nobody sees which price is whose."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr("turnlog.cli.tables.is_terminal", lambda stream: True)
+    unit, header, *rows = turnlog("models", "claude").out.splitlines()[:-1]
+    assert max(map(len, [unit, header, *rows])) <= columns
+    assert header.split()[-1] == "output" and ("write" in header) is (columns > 80)
 
 
 def test_nothing_is_known(turnlog: Any) -> None:

@@ -119,12 +119,12 @@ def test_a_decision_that_holds_again_is_said(store: SqliteStore, turnlog: Comman
 def test_the_other_commands_say_what_was_taken_back(store: SqliteStore, turnlog: Command) -> None:
     """Who looks into a session must not take for said what is in no request, nor for undone what is still on disk."""
     turnlog("rewind", "s")
-    marked = turnlog("show", "s").out.splitlines()
+    marked = turnlog("show", "s", "--records").out.splitlines()
     assert marked[5:7] == [
         "       [rewound]     from here on taken back by decision 8",
         "    4  user          change it\\u001b[2J",
     ]
-    assert turnlog("show", "s", "--last", "2").out.count("[rewound]") == 1
+    assert turnlog("show", "s", "--last", "2", "--records").out.count("[rewound]") == 1
     assert turnlog("search", "change").out.endswith("»change« it\\u001b[2J  (taken back by decision 8)\n")
     assert [row["rewound"] for row in turnlog("search", "it", "--json").rows] == [8, 0]
     assert turnlog("why", "s", "4").out.startswith("record 4: rewound by decision 8; 11 -> 0 tokens\n")

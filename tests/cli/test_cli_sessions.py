@@ -133,16 +133,16 @@ def _draft(body: Any, n: int) -> Draft:
 
 def test_show(turnlog: Any, session: Path) -> None:
     """Every kind of record, as it reads; any change of the page is seen here."""
-    ended = turnlog("show", "s")
+    ended = turnlog("show", "s", "--records")
     assert (ended.code, ended.out, ended.err) == (0, PAGE, "")
 
 
 def test_show_the_last(turnlog: Any, session: Path) -> None:
     """`--last` counts records, and more than there are is all of them."""
-    assert turnlog("show", "s", "--last", "2").out.splitlines()[3:] == PAGE.splitlines()[-2:]
-    assert turnlog("show", "s", "--last", "99").out == PAGE
-    assert turnlog("show", "s", "--last", "0").out.splitlines() == PAGE.splitlines()[:3]
-    assert turnlog("show", "s", "--last", "-1").code == 2
+    assert turnlog("show", "s", "--last", "2", "--records").out.splitlines()[3:] == PAGE.splitlines()[-2:]
+    assert turnlog("show", "s", "--last", "99", "--records").out == PAGE
+    assert turnlog("show", "s", "--last", "0", "--records").out.splitlines() == PAGE.splitlines()[:3]
+    assert turnlog("show", "s", "--last", "-1", "--records").code == 2
 
 
 def test_show_as_json(turnlog: Any, session: Path) -> None:
@@ -168,12 +168,14 @@ def test_ls(turnlog: Any, session: Path) -> None:
         "parent": "",
         "parent_records": 0,
         "source": "",
+        "agent": "",
+        "folder": "",
     }
     assert (fork["id"], fork["parent"], fork["records"]) == ("a-longer-id", "s", 4)
-    assert ended.out == (
-        "ID           UPDATED                   MESSAGES  PARENT  TITLE\n"
-        f"a-longer-id  {fork['updated']}         2  s       A title\n"
-        "s            2025-01-01T00:00:01.000Z         7          A title\n"
+    assert (ended.out, ended.err) == (
+        "ID           WHEN                      AGENT  FOLDER  MSG   +  TITLE\n"
+        f"a-longer-id  {fork['updated']}  -      -         2  +1  A title\n",
+        "1 of 1 session (1 more folded).  turnlog ls --all lists all\n",
     )
 
 
@@ -192,10 +194,10 @@ def test_ls_shows_first_words_for_a_title_that_nobody_gave(turnlog: Any, session
             store.create(f"s{n}", created=f"202{n}-01-01T00:00:00.000Z")
             store.append(f"s{n}", [Draft(MessageRecord(one), f"202{n}-01-01T00:00:00.000Z") for one in messages])
     assert turnlog("ls").out == (
-        "ID  UPDATED                   MESSAGES  TITLE\n"
-        "s2  2022-01-01T00:00:00.000Z         0\n"
-        "s1  2021-01-01T00:00:00.000Z         2\n"
-        "s0  2020-01-01T00:00:00.000Z         2  Port it\n"
+        "ID  WHEN                      AGENT  FOLDER  MSG  TITLE\n"
+        "s2  2022-01-01T00:00:00.000Z  -      -         0\n"
+        "s1  2021-01-01T00:00:00.000Z  -      -         2\n"
+        "s0  2020-01-01T00:00:00.000Z  -      -         2  Port it\n"
     )
     assert [row["title"] for row in turnlog("ls", "--json").rows] == ["", "", ""]
 
@@ -209,10 +211,11 @@ def test_ls_with_costs(turnlog: Any, session: Path) -> None:
         bill = UsageRecord("openai-chat", "nova-1", Usage(input=5, output=1))
         store.append("odd", [Draft(bill, "2023-01-01T00:00:00.000Z")])
     assert turnlog("ls", "--cost").out == (
-        "ID    UPDATED                   MESSAGES         TOKENS          COST  TITLE\n"
-        "s     2025-01-01T00:00:01.000Z         7          1,280       $0.0040  A title\n"
-        "free  2024-01-01T00:00:00.000Z         0              -             -\n"
-        "odd   2023-01-01T00:00:00.000Z         0              6             ?\n"
+        "ID    WHEN                      AGENT  TOKENS     COST  TITLE\n"
+        "s     2025-01-01T00:00:01.000Z  -       1,280  $0.0040  A title\n"
+        "free  2024-01-01T00:00:00.000Z  -           -        -\n"
+        "odd   2023-01-01T00:00:00.000Z  -           6        ?\n"
+        "3 sessions: 1.3k tokens, >$0.00  > a price or output is missing\n"
     )
     known, free, odd = turnlog("ls", "--cost", "--json").rows
     dollars = {"input": 0.0027, "cached": 0.00009, "cache_write": 0.0, "output": 0.0012}
@@ -237,7 +240,7 @@ def test_show_the_bill(turnlog: Any, session: Path) -> None:
     )
     assert hint.startswith("prices that are not known can be written to ")
     assert [row["cost"]["total"] for row in turnlog("show", "s", "--cost", "--json").rows] == [0.00399, None, 2.5]
-    assert turnlog("show", "s").out.splitlines()[2] == (
+    assert turnlog("show", "s", "--records").out.splitlines()[2] == (
         "1,001,205 tokens in (300 cached), 81 out, >$2.5040 "
         "(no full price for nova-1; gpt-4o-2031-01-01 priced as gpt-4o)"
     )
@@ -251,8 +254,8 @@ def test_a_bill_that_is_a_minimum_says_so(turnlog: Any, session: Path) -> None:
             store.create(name, created=f"202{len(name)}-01-01T00:00:00.000Z")
             store.append(name, [Draft(begun, "2027-01-01T00:00:00.000Z")])
     assert [line.split()[:5] for line in turnlog("ls", "--cost").out.splitlines()[1:3]] == [
-        ["resumed", "2027-01-01T00:00:00.000Z", "0", "-", "-"],
-        ["older", "2027-01-01T00:00:00.000Z", "0", ">1", ">$0.0000"],
+        ["resumed", "2027-01-01T00:00:00.000Z", "-", "-", "-"],
+        ["older", "2027-01-01T00:00:00.000Z", "-", ">1", ">$0.0000"],
     ]
     table = turnlog("show", "resumed", "--cost").out.splitlines()
     assert [line.split() for line in table[1:3]] == [
@@ -271,14 +274,14 @@ def test_a_session_that_was_billed_nothing(turnlog: Any, session: Path) -> None:
         store.create("free")
     ended = turnlog("show", "free", "--cost")
     assert (ended.code, ended.out, ended.err) == (0, "", "free: no bill is on record\n")
-    assert len(turnlog("show", "free").out.splitlines()) == 2
+    assert len(turnlog("show", "free", "--records").out.splitlines()) == 2
 
 
 def test_damaged_bills(turnlog: Any, session: Path) -> None:
     """A damaged usage record is named; what can be shown without it is shown."""
     with closing(sqlite3.connect(session)) as db, db:
         db.execute("update records set record = replace(record, '1200', '12x0') where kind = 'usage'")
-    ended = turnlog("show", "s", "--last", "3")
+    ended = turnlog("show", "s", "--last", "3", "--records")
     assert (ended.code, len(ended.out.splitlines())) == (5, 5)
     assert ended.err.startswith("s, record 11: it does not match its checksum\ns is damaged: `turnlog salvage s NEW`")
     listed = turnlog("ls", "--cost")
@@ -312,7 +315,7 @@ def test_places_of_stores(turnlog: Any, tmp_path: Path, monkeypatch: pytest.Monk
     open_session("s", store="files:~/log").close()
     assert '"id":"s"' in turnlog("ls", "--store", "files:~/log", "--json").out.replace(" ", "")
     monkeypatch.setenv("TURNLOG_STORE", "files:~/log")
-    assert turnlog("show", "s").code == 0
+    assert turnlog("show", "s", "--records").code == 0
     chat = ("chat", "--model", "scripted/demo", "-p", "hi", "--session", "s")
     for place in ("postgres:/x", "file:x", "sqlite:x", "new/deeper/log.db"):
         for command in (chat, ("ls",), ("copy", place)) if "/d" not in place else (chat, ("copy", place)):
@@ -345,16 +348,18 @@ def test_fork(turnlog: Any, session: Path) -> None:
     """A fork begins with the records up to N; a number or an id that cannot be is refused."""
     ended = turnlog("fork", "s", "t", "--at", "5")
     assert (ended.code, ended.out, ended.err) == (0, "", "session t begins with 5 records of s\n")
-    assert turnlog("show", "t").out.splitlines()[2:] == PAGE.splitlines()[3:12]
+    assert turnlog("show", "t", "--records").out.splitlines()[2:] == PAGE.splitlines()[3:12]
     codes = [turnlog("fork", "s", *rest).code for rest in (["u", "--at", "99"], ["t"], ["u" * 201])]
     assert codes == [2, 3, 2]
     assert turnlog("fork", "nobody", "u").code == 4
+    for place in ("latest", "-1"):  # the fork would stand in the way of the session in that place for good
+        assert turnlog("fork", "s", "--", place).code == 2
 
 
 def test_rename(turnlog: Any, session: Path) -> None:
     """The title changes and nothing else; a secret in it does not reach the disk."""
     assert turnlog("rename", "s", "Another").code == 0
-    assert turnlog("show", "s").out == PAGE.replace("A title", "Another")
+    assert turnlog("show", "s", "--records").out == PAGE.replace("A title", "Another")
     assert turnlog("rename", "nobody", "x").code == 4
     secret = "ghp_" + "x7Kq2mNv9LpR4tYw8ZcB1dFgH6jS3aEuT5oP"
     assert turnlog("rename", "s", f"deploy with {secret}").code == 0
@@ -384,29 +389,29 @@ def test_rm_asks_or_is_told(turnlog: Any, session: Path, monkeypatch: pytest.Mon
         "without asking\n",
     )
     assert turnlog("rm", "s", "nobody", "--yes").code == 4
-    assert turnlog("show", "s").code == 0  # nothing half done
+    assert turnlog("show", "s", "--records").code == 0  # nothing half done
     deleted = turnlog("rm", "s", "s", "--yes")
     kept = "kept 1 blob put less than an hour ago; a later `rm` removes what nothing needs\n"
     assert (deleted.code, deleted.err) == (0, "deleted s (20 records)\n" + kept)
-    assert turnlog("show", "s").code == 4
+    assert turnlog("show", "s", "--records").code == 4
 
 
 @pytest.mark.parametrize("command", [("rm", "s", "twig"), ("scrub", "s")])
 def test_what_is_in_use_stays(turnlog: Any, session: Path, command: tuple[str, ...]) -> None:
     """A session deleted or rewritten under somebody's hands, or one of several gone before it is said."""
     turnlog("fork", "s", "twig")
-    before = turnlog("show", "s").out
+    before = turnlog("show", "s", "--records").out
     with open_session("twig", store=session):
         refused = turnlog(*command, "--yes")
     assert refused.code == 3 and "session 'twig' is in use: this process has it open already" in refused.err
-    assert turnlog("show", "s").out == before and turnlog("show", "twig").code == 0
+    assert turnlog("show", "s", "--records").out == before and turnlog("show", "twig", "--records").code == 0
 
 
 def test_damage_in_the_middle(turnlog: Any, session: Path) -> None:
     """What comes before a damaged record and behind it is shown, and the damage is said."""
     with closing(sqlite3.connect(session)) as db, db:
         db.execute("update records set record = replace(record, 'keep it', 'KEEP IT')")
-    ended = turnlog("show", "s")
+    ended = turnlog("show", "s", "--records")
     begin, end = (PAGE.count("\n", 0, PAGE.index(f"   {n}  ")) for n in (14, 15))
     assert (ended.code, ended.out.splitlines()) == (5, PAGE.splitlines()[:begin] + PAGE.splitlines()[end:])
     assert ended.err.startswith("s, record 14: it does not match its checksum\ns is damaged: `turnlog salvage s NEW`")
@@ -423,7 +428,7 @@ def test_verify(turnlog: Any, session: Path) -> None:
     assert damaged.out.startswith("s, record 3: ")
     rows = turnlog("verify", "--json").rows
     assert (rows[0]["session"], rows[0]["record"]) == ("s", 3)
-    assert turnlog("show", "s").code == 5
+    assert turnlog("show", "s", "--records").code == 5
     assert turnlog("verify", "nobody").code == 4
 
 
@@ -434,7 +439,11 @@ def test_show_of_a_checkpoint(turnlog: Any, tmp_path: Path) -> None:
         body = StreamCheckpoint(Message("assistant", (Text("There is "),)), (HALF,))
         store.append("s", [_draft(body, 1)])
     assert (
-        turnlog("show", "s").out.splitlines()[-1].split("]")[1].strip().endswith("characters of an answer had arrived")
+        turnlog("show", "s", "--records")
+        .out.splitlines()[-1]
+        .split("]")[1]
+        .strip()
+        .endswith("characters of an answer had arrived")
     )
 
 
@@ -445,18 +454,23 @@ def test_the_beginning_of_an_id_will_do_to_look(turnlog: Any) -> None:
         assert turnlog("import", "-", stdin=json.dumps({"id": name, "request": body}).encode()).code == 0
     for words in (("show", "alpha-2"), ("show", "bet"), ("show", "be"), ("request", "bet", "--to", "anthropic")):
         assert turnlog(*words).code == 0
-    assert "hello beta" in turnlog("show", "bet").out
-    assert "hello be\n" in turnlog("show", "be").out
+    assert "hello beta" in turnlog("show", "bet", "--records").out
+    assert "hello be\n" in turnlog("show", "be", "--records").out
     assert [hit["session"] for hit in turnlog("search", "hello", "--session", "bet", "--json").rows] == ["beta"]
-    several = turnlog("show", "alp")
+    several = turnlog("show", "alp", "--records")
     assert (several.code, several.err) == (
         4,
-        "turnlog: there is no session 'alp'; these ids begin with it: alpha-2, alpha-1; give one of them in full\n",
+        "turnlog: there is no session 'alp', and 2 ids begin with it: alpha-2, alpha-1; give more of one\n",
     )
-    assert "'alp'; these ids begin with it" in turnlog("request", "alp", "--to", "anthropic").err
-    for words in (("rm", "bet"), ("rename", "bet", "x"), ("keep", "bet"), ("rewind", "bet", "--to", "1")):
-        ended = turnlog(*words)
-        assert (ended.code, "begin with it: beta; give one" in ended.err) == (4, True), words
+    assert "'alp', and 2 ids begin with it" in turnlog("request", "alp", "--to", "anthropic").err
+    for words in (("rename", "bet", "x"), ("keep", "bet")):
+        assert turnlog(*words).code == 0, words
+    assert [row["title"] for row in turnlog("ls", "--json").rows if row["id"] == "beta"] == ["x"]
+    unasked = turnlog("rm", "bet", "--yes")
+    assert (unasked.code, unasked.err) == (
+        4,
+        "turnlog: there is no session 'bet'; these ids begin with it: beta; with --yes, give the whole id\n",
+    )
     assert len(turnlog("ls", "--json").rows) == 4
 
 

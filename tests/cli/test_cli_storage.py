@@ -55,7 +55,7 @@ def test_lost_records_stay_known(turnlog: Any, transcript: Path, keys: tuple[str
     log = Path("kept", "sessions", f"{session}.jsonl")
     log.write_bytes(log.read_bytes()[:-10])
     assert turnlog("ls", *where).code == 0
-    shown = turnlog("show", session, *where)
+    shown = turnlog("show", session, *where, "--records")
     assert (shown.code, f"{session}, record {last}: " in shown.err) == (5, True)
     gone = f"{session}, record {last}: record {last} was written and is missing; "
     for words in (("search", "the"), ("search", "the"), ("rename", session, "t")):
@@ -81,7 +81,7 @@ def test_what_is_set_aside_is_said(turnlog: Any, transcript: Path, keys: tuple[s
     session = turnlog("ls", "--json", *where).rows[0]["id"]
     with Path("kept", "sessions", f"{session}.jsonl").open("ab") as log:
         log.write(b'{"sum":"123')
-    for looked in (turnlog("ls", *where), turnlog("show", session, *where)):
+    for looked in (turnlog("ls", *where), turnlog("show", session, *where, "--records")):
         assert (looked.code, looked.err) == (0, "")
     assert "11 bytes of an unfinished append" in turnlog("verify", *where).out
     assert "11 bytes of an unfinished append" in turnlog("search", "the", *where).err
@@ -164,12 +164,12 @@ def test_commands_go_on_past_damage(turnlog: Any) -> None:
         ended = turnlog(*words)
         assert ended.code in (1, 5) and told in ended.err and advice in ended.err, (words, ended)
         assert all(text in ended.out for text in seen) and "a says 9" not in ended.out, (words, ended)
-    assert "b says 5" in turnlog("show", "b", "--store", "copy.db").out
+    assert "b says 5" in turnlog("show", "b", "--store", "copy.db", "--records").out
     assert turnlog("verify").code == 1
     assert turnlog("search", "says", "--json").rows != []
     ended = turnlog("salvage", "a", "c")
     assert (ended.code, ended.err.splitlines()) == (0, [told, "session c has 4 of 5 records of a"])
-    assert turnlog("show", "c").code == 0
+    assert turnlog("show", "c", "--records").code == 0
 
 
 def test_commands_go_on_past_damaged_media(turnlog: Any, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import (
     Approval,
     MessageRecord,
+    Note,
     SessionOpened,
     ToolFinished,
     ToolStarted,
@@ -86,21 +87,69 @@ def test_turns(turnlog: Any, session: Path) -> None:
 def test_tools(turnlog: Any, session: Path) -> None:
     """What each tool did, how it ended, how long it took: the figures that a slow or failing one is found by."""
     assert turnlog("show", "s", "--tools").out == (
-        "TOOL  CALLS  SECONDS  LONGEST  TOKENS  OUTCOMES\n"
-        "look      1        -        -       -  1 unknown\n"
-        "run       2     12.5     12.5       -  1 timeout, 1 unknown\n"
+        "TOOL  CALLS  FAILED  SECONDS  LONGEST  TOKENS  OUTCOMES\n"
+        "look      1       -        -        -       -  1 unknown\n"
+        "run       2       1     12.5     12.5       1  1 timeout, 1 unknown\n"
     )
     run = {"name": "run", "calls": 2, "outcomes": {"timeout": 1, "unknown": 1}, "timed": 1, "seconds": 12.5}
-    assert turnlog("show", "s", "--tools", "--json").rows[1] == {**run, "longest": 12.5, "result_tokens": 0}
+    assert turnlog("show", "s", "--tools", "--json").rows[1] == {
+        **run, "longest": 12.5, "result_tokens": 1, "failed": 1,
+    }  # fmt: skip
     assert turnlog("show", "s", "--tools", "--cost").code == 2
 
 
+def test_tools_of_all_sessions(turnlog: Any, session: Path) -> None:
+    """Which tool fails or is slow over weeks is seen in no single session; a call that a fork or a transcript that was
+    resumed has, too, was made once."""
+    with closing(open_store(session)) as store:
+        store.fork("s", "fork", at=12)
+        store.append("fork", [Draft(MessageRecord(Message("assistant", (ToolCall("c9", "look", {}),))))])
+        called = MessageRecord(Message("assistant", (ToolCall("c1", "Bash", {}),)), response_id="msg_1")
+        failed = MessageRecord(Message("user", (ToolResult("c1", "Bash", (Text("no"),), outcome="failed"),)))
+        for day, name in (1, "first"), (2, "resumed"):
+            store.create(name, created=f"2025-02-0{day}T00:00:00.000Z")
+            bodies = zip((0, 1, 4), (Note("context", data={"version": "2"}), called, failed), strict=True)
+            store.append(name, [Draft(body, f"2025-02-01T00:00:0{n}.000Z") for n, body in bodies])
+    found = turnlog("show", "--tools", "--all")
+    assert (found.out, found.err) == (
+        "TOOL  CALLS  FAILED  SECONDS  LONGEST  TOKENS  OUTCOMES\n"
+        "look      2       -        -        -       -  2 unknown\n"
+        "run       2       1     12.5     12.5       1  1 timeout, 1 unknown\n"
+        "Bash      1       1      3.0      3.0       1  1 failed\n",
+        "5 calls of 3 tools in 5 sessions\n",
+    )
+    bash = {
+        "name": "Bash", "calls": 1, "outcomes": {"failed": 1}, "timed": 1, "seconds": 3.0, "longest": 3.0,
+        "result_tokens": 1, "failed": 1,
+    }  # fmt: skip
+    assert turnlog("show", "--tools", "--all", "--json").rows[2] == bash
+    assert turnlog("show", "--tools", "--all", "--json", "--agent", "claude").rows == [bash]
+    assert [row["name"] for row in turnlog("show", "--tools", "--all", "--json", "--since", "2025-02").rows] == [
+        "Bash", "look",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--all",), "turnlog show: --all goes with --tools, without ID\n"),
+        (("s", "--tools", "--all"), "turnlog show: --all goes with --tools, without ID\n"),
+        (("--tools",), "turnlog show: the following arguments are required: ID\n"),
+        (("s", "--tools", "--since", "1d"), "turnlog show: --since and --agent go with --tools --all\n"),
+    ],
+)
+def test_what_does_not_go_together(turnlog: Any, session: Path, arguments: tuple[str, ...], told: str) -> None:
+    """An option that is passed over would be taken for one that was heeded."""
+    refused = turnlog("show", *arguments)
+    assert refused.code == 2 and refused.err.endswith(f"\n{told}")
+
+
 def test_sources(turnlog: Any, session: Path) -> None:
-    """From where a session was opened stands in the listing, at its head and at each opening; one can ask for it."""
+    """From where a session was opened stands at its head and at each opening; one can ask the listing for it."""
     assert turnlog("ls").out == (
-        "ID   UPDATED                   MESSAGES  SOURCE       TITLE\n"
-        "s    2025-01-01T00:00:14.000Z         5  interactive  Do it,\n"
-        "old  2024-01-01T00:00:00.000Z         1               hi\n"
+        "ID   WHEN                      AGENT    FOLDER  MSG  TITLE\n"
+        "s    2025-01-01T00:00:14.000Z  turnlog  -         5  Do it,\n"
+        "old  2024-01-01T00:00:00.000Z  -        -         1  hi\n"
     )
     found = {
         source: [row["id"] for row in turnlog("ls", "--json", "--source", source).rows]
@@ -109,7 +158,7 @@ def test_sources(turnlog: Any, session: Path) -> None:
     assert found == {"interactive": ["s"], "non-interactive": [], "embedded-server": [], "resumed": ["s"]}
     assert turnlog("ls", "--source", "embedded-server").err == "no session is on record as embedded-server\n"
     assert [row["source"] for row in turnlog("ls", "--json").rows] == ["interactive", ""]
-    lines = turnlog("show", "s").out.splitlines()
+    lines = turnlog("show", "s", "--records").out.splitlines()
     assert lines[1] == "14 records, 5 messages, 2025-01-01T00:00:00.000Z to 2025-01-01T00:00:14.000Z, interactive"
     assert [line for line in lines if "[session]" in line] == [
         "    1  [session]     opened, interactive",

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnlog.export.escapes import visible
+from turnlog._platform.visible import visible
 
 # Clears the screen, sets the title, rings, backspaces, C1 CSI, DEL, right-to-left override, line
 # separator, a tag character, a lone surrogate.

@@ -10,13 +10,17 @@ from pathlib import Path
 import pytest
 from sdk_clients import close_clients
 
+_CLOSING = "Exception ignored in. <async_generator object Response.aiter_raw"
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark them as `clients`. The collector may also run in the middle of a test, so its warning is ignored there."""
+    """Mark them as `clients`. The collector may also run in the middle of a test, so its warning is ignored there, and
+    that of a stream of an SDK that it meets while the SDK closes it."""
     for item in items:
         if item.path.parent == Path(__file__).parent:
             item.add_marker(pytest.mark.clients)
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
+            item.add_marker(pytest.mark.filterwarnings(f"ignore:{_CLOSING}:pytest.PytestUnraisableExceptionWarning"))
     items.sort(key=lambda item: item.path.name != "test_wheel.py")  # the longest first
 
 

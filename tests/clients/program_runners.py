@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,23 +27,27 @@ TARGETS: dict[str, Target] = {
 }
 
 
-def programs_folder() -> Path:
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnlog-tests"
+"""Read before a test has a cache folder of its own."""
+
+
+def programs_folder(packages: Sequence[str] = PACKAGES) -> Path:
     """The folder with the commands, installed by npm if they are not there. Skips without Node or a registry."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("Node is absent: the agent programs cannot be installed")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnlog-tests"
-    named = "-".join(package.rpartition("@")[2] for package in PACKAGES)
-    folder = cache / f"programs-{named}"
+    named = "-".join(package.rpartition("@")[2] for package in packages)
+    folder = _CACHE / f"programs-{named}"
     folder.mkdir(parents=True, exist_ok=True)
-    with (cache / "lock").open("w") as lock:
+    with (_CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one of the processes that run tests installs them
         if not (folder / "installed").exists():
-            install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), *PACKAGES]
+            install = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), *packages]
             run = subprocess.run(install, capture_output=True, text=True, check=False, timeout=600)
             if run.returncode:
                 pytest.skip(f"npm cannot install the agent programs: {run.stderr.strip()[-300:]}")
             setup = folder / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
-            subprocess.run(["node", str(setup)], check=False, capture_output=True, timeout=600)
+            if setup.exists():
+                subprocess.run(["node", str(setup)], check=False, capture_output=True, timeout=600)
             (folder / "installed").touch()
     return folder / "node_modules" / ".bin"
 
@@ -72,6 +77,5 @@ def program_runner(name: str, url: str, commands: Path, home: Path, *, key: str 
 
 def home_for(name: str) -> Path:
     """A new home folder; Codex refuses one in the system's temporary folder."""
-    place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "turnlog-tests"
-    place.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=place))
+    _CACHE.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=_CACHE))

@@ -80,6 +80,7 @@ def opened(
     made = Terminal(folder, columns, options, **more)
     terminals.append(made)
     made.waits_for("/help lists the commands")
+    made.waits_for("\n>")  # before it asks, the terminal takes a paste for typed lines
     return made
 
 

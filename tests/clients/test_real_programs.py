@@ -77,6 +77,22 @@ def test_a_conversation(name: str, resume: bool, commands: Path, home: Path, fak
     assert server.rejections() == []
 
 
+@pytest.mark.parametrize("version", ["0.17.0", "0.35.0"])
+def test_an_older_gemini(version: str, home: Path, fake_server: Start) -> None:
+    """It ends at an option that it does not know, and the oldest resume nothing: each turn is answered all the same,
+    and knows what was said before."""
+    server = fake_server()
+    commands = programs_folder([f"@google/gemini-cli@{version}"])
+    runner, session = program_runner("gemini", server.url, commands, home), opened("gemini")
+    for turn in range(2):
+        session.user(f"Turn {turn}: the word is w{turn * 17}.")
+        before = len(server.requests)
+        assert received(session, runner).complete
+        asked = [json.dumps(one.body) for one in server.requests[before:]]
+        assert any(all(f"w{earlier * 17}." in body for earlier in range(turn + 1)) for body in asked)
+    assert server.rejections() == []
+
+
 @every
 def test_what_goes_wrong_is_its_own_error(name: str, commands: Path, home: Path, fake_server: Start) -> None:
     """Missing, not logged in, too long, rate limited, late, killed: a user cannot act on an error that is the same for

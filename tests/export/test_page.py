@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import turnlog
 from pages import Page, strange
-from turnlog.export.escapes import visible
-from turnlog.export.markdown import as_markdown
+from turnlog._platform.visible import visible
+from turnlog.export.markdown import as_markdown, as_markdown_records
 from turnlog.export.page import as_html
 from turnlog.log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from turnlog.log.records import Decision, FileChange, MessageRecord, Note, PartialAnswer, UsageRecord
@@ -264,7 +264,8 @@ def test_what_was_taken_back_is_marked() -> None:
     page, _ = page_of(store, "s")
     marked = {n for n in range(1, 7) if "taken back by" in page.split(f'id="r{n}"')[1].split("</header>")[0]}
     assert marked == {3, 4}
-    markdown = b"".join(as_markdown(store, "s", [])).decode()
-    first, back, rest = markdown.partition("*From here on taken back by decision 5:*")
-    inside, end, _ = rest.partition("*Up to here.*")
-    assert back and end and ("two" in first, "three" in inside, "four" in inside) == (True, True, True)
+    for write, said in ((as_markdown_records, str.capitalize), (as_markdown, str)):
+        markdown = b"".join(write(store, "s", [])).decode()
+        first, back, rest = markdown.partition(f"*{said('from here on taken back by decision 5')}")
+        inside, end, _ = rest.partition(f"*{said('up to here')}")
+        assert back and end and ("two" in first, "three" in inside, "four" in inside) == (True, True, True)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from transcripts import SESSION, claude, claude_answer, jsonl, messages_of, of_kind
 
 from turnlog.importers import read_file
@@ -93,6 +94,45 @@ def test_figures_from_before_the_end_are_a_minimum(outputs: list[int], stop: str
     (session,) = read_file(jsonl([claude(1, "user", "go"), *answer(2, "m1", outputs, stop)]))
     (bill,) = of_kind(session, UsageRecord)
     assert (bill.usage.output, bill.usage.incomplete) == (outputs[-1], incomplete)
+
+
+@pytest.mark.parametrize(
+    ("characters", "output", "incomplete"),
+    [(2_000, 3, True), (2_000, 240, True), (2_000, 260, False), (2_000, 500, False), (200, 3, False)],
+)
+@pytest.mark.parametrize("kind", ["text", "thinking", "tool_use"])
+def test_an_answer_longer_than_its_figures_is_a_minimum(
+    kind: str, characters: int, output: int, incomplete: bool
+) -> None:
+    """A file that says how an answer ended, but has the figures of its beginning: 3 tokens for a page, at an exact
+    price."""
+    block = {"type": kind, "text": "x" * characters}
+    if kind == "thinking":
+        block = {"type": kind, "thinking": "x" * characters, "signature": "s"}
+    elif kind == "tool_use":
+        block = {"type": kind, "id": "t", "name": "Write", "input": {"content": "x" * characters}}  # type: ignore[dict-item]
+    record = claude_answer(2, "m1", block)
+    record["message"]["usage"]["output_tokens"] = output
+    record["message"]["stop_reason"] = "end_turn"
+    (session,) = read_file(jsonl([claude(1, "user", "go"), record]))
+    (bill,) = of_kind(session, UsageRecord)
+    assert (bill.usage.output, bill.usage.incomplete) == (output, incomplete)
+
+
+def test_a_session_whose_minimum_was_not_known_stays_one() -> None:
+    """What an older version imported as exact would come a second time, and be billed twice."""
+    record = claude_answer(2, "m1", {"type": "text", "text": "x" * 2_000})
+    record["message"]["stop_reason"] = "end_turn"
+    (session,) = read_file(jsonl([claude(1, "user", "go"), record]))
+    drafts = []
+    for draft in session.drafts:
+        body = draft.body
+        if isinstance(body, UsageRecord):
+            body = replace(body, usage=replace(body.usage, incomplete=False))
+        drafts.append(replace(draft, body=body))
+    store = MemoryStore()
+    sync_session(store, replace(session, drafts=tuple(drafts)))
+    assert sync_session(store, session).status == "unchanged"
 
 
 def test_the_end_of_an_answer_completes_its_figures() -> None:

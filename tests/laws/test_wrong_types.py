@@ -151,10 +151,17 @@ FUNCTIONS: dict[str, Callable[[World], Made]] = {
     "stream": lambda w: (agent.stream, {"session": w.idle(), "text": "x", "runner": w.runner, **OPTIONS}),
     "astream": lambda w: (agent.astream, {"session": w.idle(), "text": "x", "runner": w.runner, **OPTIONS}),
     "tool": lambda w: (lambda **named: agent.tool(**named)(f), dict(TOOL)),
-    "FunctionTool": lambda w: (agent.FunctionTool, {"function": f, **TOOL}),
+    "tool of a schema": lambda w: (
+        lambda **named: agent.tool(**named),
+        {"name": "g", "call": lambda **given: "", "parameters": {"type": "object"}},
+    ),
+    "tool of a declaration": lambda w: (agent.tool, {"name": turnlog.Tool("g"), "call": f}),
+    "FunctionTool": lambda w: (agent.FunctionTool, {"function": f, "parameters": None, "declared": None, **TOOL}),
     "FunctionTool.read": lambda w: (agent.FunctionTool(f).read, {"call": w.call}),
-    "FunctionTool.run": lambda w: (agent.FunctionTool(f).run, {"arguments": {}}),
-    "FunctionTool.returned": lambda w: (agent.FunctionTool(f).returned, {"arguments": {}}),
+    "FunctionTool.run": lambda w: (agent.FunctionTool(f).run, {"arguments": {}, "context": None}),
+    "FunctionTool.returned": lambda w: (agent.FunctionTool(f).returned, {"arguments": {}, "context": None}),
+    "ToolContext": lambda w: (agent.ToolContext, {"session_id": "s", "call_id": "c", "labels": {"a": "b"}}),
+    "ToolContext.progress": lambda w: (agent.ToolContext().progress, {"text": "half"}),
     "check": lambda w: (turnlog.check, {"body": BODY}),
     "repair": lambda w: (turnlog.repair, {"body": BODY}),
     "convert": lambda w: (turnlog.convert, {"body": BODY, "to": "anthropic"}),
@@ -209,6 +216,9 @@ FUNCTIONS: dict[str, Callable[[World], Made]] = {
     "ProviderSummarizer": lambda w: (summarize.ProviderSummarizer, {"send": len}),
     "HistoryPrompt": lambda w: (HistoryPrompt, {}),
     "HistoryPrompt.add_message": lambda w: (HistoryPrompt().add_message, {"role": "user", "content": "x"}),
+    "HistoryPrompt.add_user_message": lambda w: (HistoryPrompt().add_user_message, {"content": "x"}),
+    "HistoryPrompt.load": lambda w: (HistoryPrompt.load, {"path": "none"}),
+    "HistoryPrompt.save": lambda w: (HistoryPrompt().save, {"path": "x"}),
     "HistoryPrompt.build_prompt": lambda w: (HistoryPrompt().build_prompt, {"current_message": "x"}),
     "Navigation": lambda w: (Navigation, {"session": w.walked(), "question": "x"}),
     "Navigation.add_turn": lambda w: (
@@ -219,7 +229,15 @@ FUNCTIONS: dict[str, Callable[[World], Made]] = {
 }
 FILES = ("a", "x", "false", "x-open", "false-open")
 """Files that are written because a text is the path of one: of a store, with its lock, or of an export."""
-OPTIONS: Given = {"tools": [f], "approve": None, "max_steps": 3, "max_seconds": None, "max_cost": None, "parallel": 1}
+OPTIONS: Given = {
+    "tools": [f],
+    "approve": None,
+    "max_steps": 3,
+    "max_seconds": None,
+    "max_cost": None,
+    "parallel": 1,
+    "deps": None,
+}
 TOOL: Given = {
     "name": "g",
     "description": "",

@@ -104,6 +104,7 @@ def test_the_users_word_wins(field: str, tmp_path: Path, monkeypatch: pytest.Mon
     default = getattr(Abilities(), field)
     values: Mapping[str, Any] = {
         "sampling": "one",
+        "answer_schema": "any",
         "thinking": ["adaptive"],
         "chat_media": ["image"],
         "template_system": "first",

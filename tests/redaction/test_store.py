@@ -357,7 +357,7 @@ def test_show_says_what_was_redacted(place: str, capsys: pytest.CaptureFixture[s
     """A reader who cannot tell a mark of ours from a text that says the same."""
     with turnlog.open("s", store=place) as session:
         session.user(f"{NPM} and {NPM}")
-    assert main(["show", "s", "--store", place]) == 0
+    assert main(["show", "s", "--records", "--store", place]) == 0
     assert "[redacted]    2 npm-token" in capsys.readouterr().out
 
 

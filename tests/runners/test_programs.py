@@ -7,7 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +99,8 @@ def test_a_conversation_is_resumed_as_long_as_it_is_the_same(name: str, tmp_path
     session.rewind(turns=1)
     session.user("Who is there?")
     received(session, runner)
-    assert program.calls[-1]["arguments"].count("s1") == 1 and program.calls[-1]["prompt"] == "Who is there?"
+    # the program's conversation has gone on beyond this: it would answer to what was taken back
+    assert "s1" not in program.calls[-1]["arguments"] and "> Fine." not in program.calls[-1]["prompt"]
     session.assistant("Somebody else said this.")
     session.user("Go on.")
     received(session, runner)
@@ -107,6 +110,97 @@ def test_a_conversation_is_resumed_as_long_as_it_is_the_same(name: str, tmp_path
     session.user("After a restart.")
     received(session, afresh)
     assert "s1" not in program.calls[-1]["arguments"] and "> Who is there?" in program.calls[-1]["prompt"]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_two_conversations_that_begin_alike_stay_two(name: str, tmp_path: Path) -> None:
+    """One user's program goes on with what another user said, as both had said the same until then."""
+    program = FakeProgram(tmp_path, saying(name, "ok"))
+    runner, ann, bob = runner_of(name, program), opened(name), opened(name)
+    received(ann, runner)
+    received(bob, runner)
+    ann.user("My name is Ann.")
+    received(ann, runner)
+    bob.user("Who am I?")
+    received(bob, runner)
+    assert "s1" in program.calls[2]["arguments"] and "s1" not in program.calls[3]["arguments"]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_line_that_is_no_utf8_ends_nothing(name: str, tmp_path: Path) -> None:
+    """One byte of a file that a program quotes, and its answer is lost in a traceback."""
+    odd = 'sys.stdout.buffer.write(b\'{"type": "odd", "x": "\\xff"}\\n\'); sys.stdout.flush()\n'
+    session = opened(name)
+    answer = received(session, runner_of(name, FakeProgram(tmp_path, odd + saying(name, "fine"))))
+    assert answer.text == "fine"
+
+
+OLD_GEMINI = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--output-format"), parser.add_argument("--model")
+known, unknown = parser.parse_known_args()
+if unknown:
+    names = [word[2:] for word in unknown if word.startswith("--")]
+    sys.exit(f"Unknown argument: {', '.join(names)}\\nUsage: gemini [options]")
+"""
+"""Ends, as gemini-cli 0.11 does, at an option that it does not know."""
+
+
+def test_an_old_gemini_answers_and_is_asked_once_whether_it_resumes(tmp_path: Path) -> None:
+    """It ends at an option that it does not know: with `--skip-trust` it never answered, and each turn would start it
+    twice if the runner did not keep in mind that it resumes nothing."""
+    program = FakeProgram(tmp_path, OLD_GEMINI + saying("gemini", "fine"))
+    runner, session = runner_of("gemini", program), opened("gemini")
+    for text in ("One.", "Two.", "Three."):
+        assert received(session, runner).text == "fine"
+        session.user(text)
+    assert [call["arguments"].count("--resume") for call in program.calls] == [0, 1, 0, 0]
+    assert all("> What is there?" in call["prompt"] for call in program.calls[2:])
+
+
+def test_gemini_is_told_to_trust_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 0.39.1 on it answers nobody in a folder that it was not told to trust; what the user says wins."""
+    body = 'answer = os.environ.get("GEMINI_CLI_TRUST_WORKSPACE", "-")\n'
+    body += "\n".join(
+        f"say(json.loads({json.dumps(line)!r}.replace('TRUST', answer)))" for line in lines("gemini", "TRUST")
+    )
+    program = FakeProgram(tmp_path, body)
+    assert received(opened("gemini"), runner_of("gemini", program)).text == "true"
+    untrusting = runner_of("gemini", program, env={"GEMINI_CLI_TRUST_WORKSPACE": "false"})
+    assert received(opened("gemini"), untrusting).text == "false"
+    monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "maybe")
+    assert received(opened("gemini"), runner_of("gemini", program)).text == "maybe"
+
+
+@every
+def test_a_command_may_be_relative(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path is meant from where the runner is made; from `cwd` there is nothing of that name."""
+    program = FakeProgram(tmp_path / "tools", saying(name, "fine"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "work").mkdir()
+    runner = ProgramRunner(name, command=program.path.relative_to(tmp_path), cwd=tmp_path / "work")
+    assert received(opened(name), runner).text == "fine"
+
+
+@every
+def test_a_runner_adds_little_to_the_time_of_a_program(name: str, tmp_path: Path) -> None:
+    """An answer is given when it is there: waiting for the end of the program, or asking it for its version first,
+    would cost seconds for each one."""
+    program = FakeProgram(tmp_path, f"{saying(name, 'fine')}\nimport time\ntime.sleep(60)")
+    took: list[float] = []
+
+    async def ask() -> None:
+        begun = time.perf_counter()
+        stream: Any = runner_of(name, program).stream(opened(name).request())
+        async with aclosing(stream) as told:
+            async for event in told:
+                if event.kind == "done":
+                    took.append(time.perf_counter() - begun)
+                    break
+
+    asyncio.run(ask())
+    assert took[0] < 1.0 and len(program.calls) == 1
 
 
 @every

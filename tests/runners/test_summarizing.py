@@ -85,6 +85,17 @@ def test_a_summary_rides_on_the_living_prefix(aim: Target) -> None:
     assert summaries(session).count("made") == len(runner.requests) > 0
 
 
+def test_a_session_that_answers_by_a_schema_writes_no_summary() -> None:
+    """A summary in the form of the answer: the agent goes on with nonsense."""
+    runner = ScriptedRunner([NOTES] * 9)
+    form = {"format": {"type": "json_schema", "name": "a", "schema": {"type": "object"}}}
+    session, requests = conversed(RunnerSummarizer(runner, rides=True), target("openai-responses", "gpt-5", text=form))
+    assert all(request.body["text"] == form for request in requests)
+    assert runner.requests != []
+    assert not any("text" in asked.body for asked in runner.requests)
+    assert any(NOTES in str(shown.message) for shown in session.view())
+
+
 @pytest.mark.slow
 def test_what_costs_less_is_asked() -> None:
     """A cheap model that reads everything anew, where reading it from the cache of the own model costs less; or the

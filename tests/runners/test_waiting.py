@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import wraps
 from typing import Any
 
 import pytest
 
 import turnlog
+from turnlog import agent
 from turnlog.errors import NotLoggedIn, RateLimited, RequestTooLong, RunnerError, RunnerFailed, RunnerTimedOut
 from turnlog.log.messages import Text
 from turnlog.log.records import MessageRecord, Note, PartialAnswer
@@ -237,26 +239,145 @@ def test_a_run_waits_no_longer_than_its_time_limit() -> None:
     assert (result.stop, result.turn.status) == ("seconds", "cancelled")
 
 
-def test_a_real_sdk_tries_first_and_its_tries_count() -> None:
-    """An SDK that tries three times was asked five times: fifteen requests for one."""
+def test_a_wait_that_would_outlast_the_run_is_not_begun() -> None:
+    """A run with a minute left waited it out, to no purpose; nobody was told that it waited at all."""
+    clock = Clock()
+
+    def stopped(seconds: float, **limits: Any) -> tuple[list[str], list[float], Any]:
+        clock.slept.clear()
+        session = turnlog.open("s", store=":memory:", target=GPT)
+        script = ScriptedRunner([RateLimited("openai", "slow down", retry_after=seconds), "fine"])
+        runner = RetryingRunner(script, session, sleep=clock.sleep)
+        events = list(turnlog.agent.stream(session, "hi", runner, **limits))
+        told = [(event.text, event.seconds) for event in events if event.kind == "waiting"]
+        assert all(text == f"openai: the request is sent again in {wait:.3g} s" for text, wait in told)
+        result = events[-1].result
+        assert result is not None
+        return [result.stop, result.turn.status], [wait for _, wait in told], result
+
+    assert stopped(2.5)[:2] == (["end", "completed"], [2.5]) and sum(clock.slept) == 2.5
+    assert stopped(500.0, max_seconds=900)[:2] == (["end", "completed"], [500.0]) and sum(clock.slept) == 500
+    stop, waits, result = stopped(1_000.0, max_seconds=900)
+    assert (stop, waits, clock.slept) == (["seconds", "cancelled"], [], [])
+    assert result.turn.reason == "stopped at the limit of seconds: 900, openai takes the next request in 1,000 s"
+    with pytest.raises(RateLimited) as caught:  # without a limit nobody said how long is too long
+        stopped(500.0)
+    assert caught.value.retry_after == 500.0
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "6m0s"}, 360.0),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "120ms"}, 0.12),
+        ({"x-ratelimit-remaining-tokens": "9", "x-ratelimit-reset-tokens": "1h"}, None),
+        ({"x-ratelimit-remaining-tokens": "0"}, None),
+        ({"retry-after": "2", "x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1h"}, 2.0),
+    ],
+)
+def test_headers_without_retry_after_say_when_there_is_more(headers: dict[str, str], seconds: float | None) -> None:
+    """A server that says only when its limit is reset was asked again after a second, and after two."""
+    openai, httpx2 = pytest.importorskip("openai"), pytest.importorskip("httpx2")
+
+    def busy(request: Any) -> Any:
+        return httpx2.Response(429, headers=headers, json={"error": {"message": "slow down"}})
+
+    transport = httpx2.AsyncClient(transport=httpx2.MockTransport(busy))
+    client = openai.AsyncOpenAI(api_key="k", base_url="http://x/v1", max_retries=0, http_client=transport)
+    session = opened()
+
+    async def ask() -> None:
+        request = session.request()
+        await session.areceive(SdkRunner(openai=client).stream(request), request)
+
+    with pytest.raises(RateLimited) as caught:
+        asyncio.run(ask())
+    assert caught.value.retry_after == seconds
+
+
+@pytest.mark.parametrize("retries", [0, 2, 5])
+def test_a_run_sends_five_times_whatever_the_sdk_would_do_and_tells_each_wait(retries: int) -> None:
+    """An SDK that tried three times by itself made six requests of five, and waited where no event told it."""
     openai, httpx2 = pytest.importorskip("openai"), pytest.importorskip("httpx2")
     seen: list[str] = []
 
     def busy(request: Any) -> Any:
         seen.append(request.headers["x-stainless-retry-count"])
         date = {"date": "Sun, 29 Nov 2026 00:00:00 GMT", "retry-after": "Sun, 29 Nov 2026 00:00:07 GMT"}
-        headers = date if len(seen) == 3 else {"retry-after-ms": "1"}
+        headers = date if len(seen) == 3 else {"retry-after": "1"}
         return httpx2.Response(429, headers=headers, json={"error": {"message": "slow down"}})
 
     transport = httpx2.AsyncClient(transport=httpx2.MockTransport(busy))
-    client = openai.AsyncOpenAI(api_key="k", base_url="http://x/v1", max_retries=2, http_client=transport)
-    session, clock = opened(), Clock()
-    retrying = RetryingRunner(SdkRunner(openai=client), session, sleep=clock.sleep)
+    client = openai.AsyncOpenAI(api_key="k", base_url="http://x/v1", max_retries=retries, http_client=transport)
+    session, clock, waits = turnlog.open("s", store=":memory:", target=GPT), Clock(), list[float]()
+    runner = RetryingRunner(SdkRunner(openai=client), session, sleep=clock.sleep)
 
     async def ask() -> None:
-        request = session.request()
-        await session.areceive(retrying.stream(request), request)
+        async for event in agent.astream(session, "hi", runner):
+            waits.extend([event.seconds] if event.kind == "waiting" else [])
 
     with pytest.raises(RateLimited) as caught:
         asyncio.run(ask())
-    assert (seen, sum(clock.slept), caught.value.tries) == (["0", "1", "2"] * 2, 7.0, 3)
+    assert (seen, waits, sum(clock.slept)) == (["0"] * MOST_TRIES, [1, 1, 7, 1], 10)
+    assert (caught.value.tries, client.max_retries) == (1, retries)
+
+
+@pytest.mark.parametrize(("retries", "sent"), [(0, 1), (2, 3), (9, MOST_TRIES)])
+@pytest.mark.parametrize("status", [0, 408, 500])
+def test_what_only_an_sdk_sends_again_is_sent_as_often_as_it_would(retries: int, sent: int, status: int) -> None:
+    """A run whose SDK sends once would give up when a connection breaks for a moment, as no SDK does."""
+    openai, httpx2 = pytest.importorskip("openai"), pytest.importorskip("httpx2")
+    seen: list[Any] = []
+
+    def away(request: Any) -> Any:
+        seen.append(request)
+        if not status:
+            raise httpx2.ConnectError("nobody there")
+        return httpx2.Response(status, json={"error": {"message": "oh"}})
+
+    transport = httpx2.AsyncClient(transport=httpx2.MockTransport(away))
+    client = openai.AsyncOpenAI(api_key="k", base_url="http://x/v1", max_retries=retries, http_client=transport)
+    with pytest.raises(RunnerError):
+        answered(opened(), SdkRunner(openai=client))
+    assert len(seen) == (MOST_TRIES if status == 500 else sent)
+
+
+def test_google_interactions_are_sent_once_by_their_sdk() -> None:
+    """Google's SDK sends these five times by itself: with the five of a run it would be twenty-five."""
+    genai, httpx2 = pytest.importorskip("google.genai"), pytest.importorskip("httpx2")
+    seen: list[Any] = []
+
+    def busy(request: Any) -> Any:
+        seen.append(request)
+        return httpx2.Response(429, headers={"retry-after": "1"}, json={"error": {"message": "slow down"}})
+
+    transport = httpx2.AsyncClient(transport=httpx2.MockTransport(busy))
+    client = genai.Client(api_key="k", http_options={"httpx_async_client": transport, "base_url": "http://x"})
+    session = opened()
+    session.switch(turnlog.target("google-interactions", "gemini-2.5-flash"))
+    with pytest.raises(RateLimited):
+        answered(session, SdkRunner(google=client))
+    assert len(seen) == MOST_TRIES
+
+
+def test_a_client_that_somebody_watches_keeps_its_methods() -> None:
+    """Tracers replace a method of a client: a client without retries that was made of it would be watched by nobody."""
+    openai, httpx2 = pytest.importorskip("openai"), pytest.importorskip("httpx2")
+    seen: list[str] = []
+
+    def busy(request: Any) -> Any:
+        return httpx2.Response(429, headers={"retry-after-ms": "1"}, json={"error": {"message": "slow down"}})
+
+    transport = httpx2.AsyncClient(transport=httpx2.MockTransport(busy))
+    client = openai.AsyncOpenAI(api_key="k", base_url="http://x/v1", max_retries=0, http_client=transport)
+    create = client.chat.completions.create
+
+    @wraps(create)
+    async def watched(**arguments: Any) -> Any:
+        seen.append(arguments["model"])
+        return await create(**arguments)
+
+    client.chat.completions.create = watched
+    with pytest.raises(RateLimited):
+        answered(opened(), SdkRunner(openai=client))
+    assert seen == ["gpt-4o"] * MOST_TRIES

@@ -88,8 +88,8 @@ def test_a_session_has_what_it_had_and_says_nothing(store: MemoryStore) -> None:
     again = opened(store)
     assert again.request().json() == body
     assert again.configuration == first.configuration
-    assert again.resumed == Resumed(records)
-    assert str(again.resumed) == f"session resumed at record {records}"
+    assert again.resumed == Resumed(records, session="s")
+    assert str(again.resumed) == f"session s resumed at record {records}"
     assert (again.changes, len(again.history())) == ((), records)
 
 
@@ -250,6 +250,7 @@ def test_every_field_of_a_configuration_is_compared() -> None:
         "provider": "q", "model": "n", "settings": {"a": 1}, "tools": (turnlog.Tool("t"),), "input_limit": 5,
         "budget": Budget(max_tokens=5), "strategy": turnlog.Strategy("mask"),
         "base_url": "http://localhost", "server": "vllm",
+        "answer_schema": {"type": "object"},
     }  # fmt: skip
     silent = {"form", "why", "environment"}  # spelling, a remark, and what `changes_since` compares
     assert values.keys() | silent == set(Configuration.__struct_fields__)
@@ -291,7 +292,7 @@ def test_calls_are_told_where_no_turn_was_recorded(store: MemoryStore) -> None:
         assert resumed is not None
         assert [info.call.id for info in resumed.recovered.calls] == ["new"]
     opened(store).tool_result(call, "4 degrees")
-    assert opened(store).resumed == Resumed(store.info("s").records)
+    assert opened(store).resumed == Resumed(store.info("s").records, session="s")
 
 
 def test_what_had_come_of_a_stream_survives(store: MemoryStore) -> None:
@@ -426,7 +427,7 @@ def recovered_answer(store: MemoryStore) -> str:
     resumed = opened(store).resumed
     assert resumed is not None
     n = resumed.recovered.answer
-    assert opened(store).resumed == Resumed(store.info("s").records)  # and it is told once
+    assert opened(store).resumed == Resumed(store.info("s").records, session="s")  # and it is told once
     message = next(iter(store.read("s", first=n))).message if n else None
     return text_of(message) if message else ""
 
@@ -610,7 +611,7 @@ def test_a_log_of_before_has_no_snapshot(store: MemoryStore) -> None:
     )
     session = opened(store)
     assert isinstance(session.target, Target)
-    assert (session.resumed, len(session.history())) == (Resumed(2), 2)
+    assert (session.resumed, len(session.history())) == (Resumed(2, session="s"), 2)
 
 
 def test_files_that_a_killed_turn_touched_stay_on_record(store: MemoryStore, tmp_path: Path) -> None:

@@ -107,7 +107,7 @@ def test_one_that_fails_keeps_no_other_open(store: MemoryStore) -> None:
         session.close()
     assert told[2:] == [
         "close fourth",
-        "warning: closing test_resources.Client failed: KeyboardInterrupt:",
+        "warning: closing test_resources.Client failed: KeyboardInterrupt",
         "leave third",
         "close second",
         "warning: closing test_resources.Client failed: OSError: no route",

@@ -16,7 +16,8 @@ from judging import TARGETS
 from turnlog.errors import BudgetError, InputError
 from turnlog.log.budget import PRESETS
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
-from turnlog.log.records import Decision
+from turnlog.log.records import Decision, MessageRecord
+from turnlog.log.store import Draft
 from turnlog.models.target import Target
 from turnlog.session import answer_unfinished
 from turnlog.session.history_edits import Rewind
@@ -351,6 +352,24 @@ def test_no_summary_tells_what_was_taken_back(store: MemoryStore) -> None:
     assert [session.explain().accounts[n].fate for n in (4, 5)] == ["rewound", "rewound"]
     with pytest.raises(InputError, match="continued the conversation"):
         session.undo("rewind")
+
+
+def test_a_programs_compaction_goes_with_the_turn_that_its_summary_begins(store: MemoryStore) -> None:
+    """An imported agent compacted and went on: taking back its last turn left nothing, as the compaction still hid all
+    that was said before and its summary was gone."""
+    store.create("s")
+    summary = Message("user", (Text("This session is being continued from a previous conversation: bolts."),))
+    bodies = [
+        *(MessageRecord(Message("user" if n % 2 else "assistant", (Text(f"word {n}"),))) for n in range(1, 5)),
+        Decision("compact", 1, 4, "Claude Code compacted", detail={"summary": 6}),
+        *map(MessageRecord, (summary, Message("assistant", (Text("done"),)))),
+    ]
+    store.append("s", [Draft(body) for body in bodies])
+    session = turnlog.open("s", target=CHAT, store=store)
+    done = session.rewind(turns=1)
+    assert (done.to, done.ended, said(session)) == (4, (5,), [f"word {n}" for n in range(1, 5)])
+    session.undo("rewind")
+    assert said(session)[-1] == "done" and len(said(session)) == 2
 
 
 def test_a_model_cannot_read_back_what_was_taken_back(session: Session) -> None:

@@ -169,10 +169,25 @@ def test_what_is_no_asynchronous_stream_is_told_and_leaves_nothing(tmp_path: Pat
     with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
         asked(session)
         before = session.history()
-        for answer in ([{"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]}], CALLING, None):
-            with pytest.raises(InputError, match=r"`receive\(answer\)` takes any other answer"):
-                asyncio.run(session.areceive(answer))  # type: ignore[arg-type]
+        for answer in ([{"choices": [{"delta": {"content": "hi"}, "finish_reason": "stop"}]}], iter([]), None, 7):
+            with pytest.raises(InputError, match=r"`receive\(answer\)` takes any other answer|expected"):
+                asyncio.run(session.areceive(answer))
         assert session.history() == before
+
+
+def test_a_whole_answer_is_awaited(tmp_path: Path) -> None:
+    """A client that does not stream gives whole answers, which are recorded without stopping the loop."""
+    with turnlog.open("trip", target=CHAT, store=tmp_path / "a.db") as session:
+        asked(session)
+        answers = [asyncio.run(session.areceive(CALLING))]
+
+        async def talk() -> None:
+            async with session.turn("Again.") as turn:
+                answers.append(await turn.areceive(CALLING))
+                assert turn.answer is answers[-1]
+
+        asyncio.run(talk())
+        assert [answer.tool_calls for answer in answers] == [session.receive(CALLING).tool_calls] * 2
 
 
 def test_switching_says_what_is_lost_and_keeps_it(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from turnlog.cli.config import _plain, _toml
 from turnlog.config.settings import Settings, keys
 from turnlog.errors import InputError
 from turnlog.log.budget import Budget
-from turnlog.log.messages import ToolCall, text_of
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult, text_of
 from turnlog.log.records import Note, StreamCheckpoint
 from turnlog.log.store import Draft
 from turnlog.models.catalog import own_file
@@ -160,6 +160,14 @@ def _recalled(settings: Settings, folder: Path) -> object:
     return [name for name in ("s0", "s1", "s2") if f"session {name}, record" in told]
 
 
+def _contradicted(session: turnlog.Session) -> object:
+    """How often a session says that a result belongs to no call."""
+    feed = session.events()
+    with session.turn("go"):
+        session.add(Message("user", (ToolResult("c9", "weather", (Text("4 degrees"),)),)))
+    return sum("contradicts itself" in event.text for event in feed.waiting())
+
+
 _TWO = timedelta(days=2) - timedelta(hours=1)
 _AIM = {"provider": "anthropic", "model": "claude-sonnet-4-5"}
 _AIM_CHAT = {"provider": "openai-chat", "model": "gpt-4o"}
@@ -201,6 +209,7 @@ EFFECTS: dict[str, tuple[dict[str, Any], dict[str, Any], Callable[[Settings, Pat
     ),
     "summarizer": ({}, {"summarizer": lambda prompt: "in short: all is well"}, _summarised, False, True),
     "checkpoint": (_AIM_CHAT, {**_AIM_CHAT, "checkpoint": 0}, _session(_checkpoints), 0, 2),
+    "check": (_AIM_CHAT, {**_AIM_CHAT, "check": "warn"}, _session(_contradicted), 0, 1),
     "source": ({}, {"source": "interactive"}, _session(lambda session: session.log.source), "", "interactive"),
     "store": ({}, {"store": "PATH/own.db"}, _stored, {"turnlog.db"}, {"own.db"}),
     "durability": ({}, {"durability": "full"}, _session(_synchronous), 1, 2),

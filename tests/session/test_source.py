@@ -34,7 +34,7 @@ def test_the_source_is_the_first_record(store: MemoryStore, source: str) -> None
         assert (session.log.source, was_resumed(store, "s")) == (source, False)
     with turnlog.open("s", store=store, settings=turnlog.Settings(source="non-interactive")) as session:
         opened, configured, again = (record.body for record in session.history())
-        assert (opened, again) == (SessionOpened(source), SessionOpened("non-interactive", resumed=True))
+        assert (opened, again) == (SessionOpened(source), SessionOpened("non-interactive", True, "s"))
         assert isinstance(configured, Configuration)
         assert (session.log.source, was_resumed(store, "s")) == (source, True)
         assert session.fork("t").log.source == source
@@ -49,7 +49,7 @@ def test_events_tell_it(store: MemoryStore) -> None:
             told.append((event.kind, event.text, event.record))
     assert told == [
         ("session_opened", "session opened, interactive", session.history()[0]),
-        ("session_resumed", "session resumed at record 1, interactive", session.history()[1]),
+        ("session_resumed", "session s resumed at record 1, interactive", session.history()[1]),
     ]
 
 
@@ -89,12 +89,12 @@ def claude(entrypoint: Any) -> list[dict[str, Any]]:
         (codex, "cli", "interactive"),
         (codex, "vscode", "interactive"),
         (codex, "exec", "non-interactive"),
-        (codex, "mcp", "embedded-server"),
+        (codex, "mcp", "mcp"),
         (codex, {"subagent": "review"}, ""),
         (codex, "unheard-of", ""),
         (claude, "cli", "interactive"),
         (claude, "sdk-py", "non-interactive"),
-        (claude, "mcp", "embedded-server"),
+        (claude, "mcp", "mcp"),
         (claude, None, ""),
     ],
 )

@@ -163,6 +163,7 @@ def test_resuming_makes_the_same_request(history: History, limit: int, aim: Targ
 @example(seed=50966, strategy="auto", aim=AIMS[2])  # a result of which the call was not at hand
 @example(seed=305, strategy="priority", aim=TARGETS[3])  # what the user had said last, before what came next
 @example(seed=10063, strategy="spec", aim=TARGETS[4])  # a stray result ahead of the system text
+@example(seed=513, strategy="cap", aim=AIMS[3])  # a gap in which there is only a result without a call
 @settings(max_examples=examples(15, 1_000))
 def test_budgets_that_change_leave_nothing_out(seed: int, strategy: str, aim: Target) -> None:
     """What no view could hold is not at hand: as budgets grow and shrink, a part of the conversation, sound or damaged,

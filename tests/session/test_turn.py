@@ -288,7 +288,7 @@ def test_an_asynchronous_turn(session: Session) -> None:
     partials = [record.body for record in session.history() if isinstance(record.body, PartialAnswer)]
     assert [(one.message.parts, one.reason) for one in partials] == [
         ((Text("It is cold"),), "the stream ended before a finish reason came"),
-        ((Text("It is cold"),), "CancelledError: "),
+        ((Text("It is cold"),), "CancelledError"),
     ]
 
 
@@ -694,7 +694,7 @@ def test_a_call_that_has_not_begun_did_not_run(
         assert prepared.body["messages"][-1]["content"] == said
         assert prepared.edits[0].detail == f"call of 'weather' (c1) has no result on record: {standing}"
     again = turnlog.open("s", store=store, read_only=True)
-    assert again.request().json() == session.request().json() == prepared.json()
+    assert again.request().json() == session.preview().json() == prepared.json()
     answer_unfinished(session)
     assert (session.request().json(), session.log.calls()[0].outcome) == (prepared.json(), outcome)
 

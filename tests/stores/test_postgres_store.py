@@ -95,7 +95,7 @@ def test_the_command_line_and_copies_both_ways(turnlog: Command, place: str, tmp
     before = [(info.id, [record.raw for record in local.read(info.id)]) for info in local.sessions()]
     local.close()
     assert turnlog("copy", place, "--store", str(tmp_path / "a.db")).code == 0
-    listed = turnlog("ls", "--store", place)
+    listed = turnlog("ls", "--all", "--store", place)
     assert (listed.code, sorted(line.split()[0] for line in listed.out.splitlines() if line[:1] in "ab")) == (
         0,
         ["a", "b"],

@@ -335,6 +335,27 @@ def test_a_session_that_is_kept_stays(store: Store) -> None:
     assert len(collect(store, Limits(max_age=DAY), now=NOW).gone) == 1
 
 
+def test_subagents_stay_and_go_with_their_session(store: Store) -> None:
+    """A session that waits for its agent after a crash asked it all over, as what it had done was deleted; or agents
+    stayed for ever after their session, and a copy that somebody went on with was deleted with the original."""
+    add(store, "a", days=1)
+    for name, parent in (("a.agent-x", "a"), ("a.agent-x.agent-y", "a.agent-x"), ("copy", "a"), ("b", "gone")):
+        store.create(name, created=(NOW - 9 * DAY).isoformat(), parent=parent)
+        add(store, name, days=9)
+    old = Limits(max_age=5 * DAY)
+    assert is_over(store, old, NOW)
+    done = collect(store, old, now=NOW, grace=0)
+    assert sorted(gone.session for gone in done.gone) == ["b", "copy"] and not is_over(store, old, NOW)
+    hold = held(store, "a.agent-x.agent-y")
+    spared = collect(store, Limits(max_age=timedelta(hours=1)), now=NOW, grace=0).spared
+    assert [(each.session, each.why) for each in spared if each.session == "a"] == [
+        ("a", "its subagent a.agent-x.agent-y stays: it is in use")
+    ]
+    hold.close()
+    done = collect(store, Limits(max_age=timedelta(hours=1)), now=NOW, grace=0)
+    assert [gone.session for gone in done.gone] == ["a", "a.agent-x", "a.agent-x.agent-y"] and names(store) == []
+
+
 def test_what_a_fork_reads_stays_until_the_fork_goes(store: Store) -> None:
     """A parent that goes while a fork that stays reads its records; or one that never goes."""
     add(store, "a", days=90)

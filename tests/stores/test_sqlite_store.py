@@ -11,7 +11,9 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from store_parts import filled, said, texts
@@ -387,6 +389,29 @@ def test_many_processes_make_one_store(path: Path) -> None:
     assert len(store.sessions()) == 12
     assert store.verify() == []
     store.close()
+
+
+def test_a_store_that_another_process_begins_at_this_moment(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two workers that start together: one gets "database is locked" at once, however long SQLite may wait."""
+    path.parent.mkdir()
+    path.touch()
+    other = sqlite3.connect(path, isolation_level=None)
+    others = ["pragma user_version = 0", "begin immediate"]
+
+    class Late(sqlite3.Connection):
+        """A connection that comes later than the other one, and waits for it where it says so."""
+
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            while sql == "pragma journal_mode = wal" and others:
+                other.execute(others.pop())
+            if sql == "begin immediate" and other.in_transaction:
+                other.execute("commit")
+            return super().execute(sql, *values)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Late))
+    with closing(SqliteStore(path)) as store, closing(other):
+        store.create("s")
+        assert (others, other.execute("pragma journal_mode").fetchone()) == ([], ("wal",))
 
 
 @pytest.mark.slow

@@ -141,3 +141,105 @@ def test_broken_stores_are_refused(broken: type[MemoryStore]) -> None:
     """A suite that lets through a store that loses records, ignores `expected` or takes bad ids."""
     with pytest.raises(AssertionError):
         check_store(broken)
+
+
+class _OutOfOrder(KeyValueStore):
+    """Gives the newest record first."""
+
+    def _rows(self, key, first, last):  # type: ignore[no-untyped-def]
+        return super()._rows(key, first, last)[::-1]
+
+
+class _Whole(KeyValueStore):
+    """Gives more than was asked for."""
+
+    def _rows(self, key, first, last):  # type: ignore[no-untyped-def]
+        return super()._rows(key, 1, last)
+
+
+class _Uncut(KeyValueStore):
+    """Cuts nothing."""
+
+    def _cut(self, key, after):  # type: ignore[no-untyped-def]
+        pass
+
+
+class _CutShort(KeyValueStore):
+    """Cuts all."""
+
+    def _cut(self, key, after):  # type: ignore[no-untyped-def]
+        super()._cut(key, 0)
+
+
+class _Once(KeyValueStore):
+    """Replaces no record."""
+
+    def _save(self, log, rows):  # type: ignore[no-untyped-def]
+        if f"log {log.key}" not in self._values or rows:
+            super()._save(log, {n: raw for n, raw in rows.items() if f"row {log.key} {n}" not in self._values})
+
+
+class _OneLog(KeyValueStore):
+    """Knows one session."""
+
+    def _logs(self):  # type: ignore[no-untyped-def]
+        return list(super()._logs())[:1]
+
+
+class _Forever(KeyValueStore):
+    """Removes no blob."""
+
+    def _remove_blobs(self, names):  # type: ignore[no-untyped-def]
+        pass
+
+
+class _Sizeless(KeyValueStore):
+    """Does not measure blobs."""
+
+    def _blobs(self):  # type: ignore[no-untyped-def]
+        return {name: put._replace(size=0) for name, put in super()._blobs().items()}
+
+
+class _Eager(KeyValueStore):
+    """Has every blob."""
+
+    def _blob(self, name):  # type: ignore[no-untyped-def]
+        return super()._blob(name) or b""
+
+
+class _FirstBlob(KeyValueStore):
+    """Keeps the first of two blobs."""
+
+    def _save_blob(self, name, data):  # type: ignore[no-untyped-def]
+        if self._blob(name) is None:
+            super()._save_blob(name, data)
+
+
+class _Ahead(KeyValueStore):
+    """Reads only forwards."""
+
+    def read(self, session_id, *, first=1, last=None, reverse=False):  # type: ignore[no-untyped-def]
+        return super().read(session_id, first=first, last=last)
+
+
+@pytest.mark.parametrize(
+    ("broken", "named"),
+    [
+        (_OutOfOrder, "_rows(key, 1, 3) after _save of these gave ["),
+        (_Whole, "_rows(key, 2, 9) of three records gave ["),
+        (_Uncut, "_rows(key, 1, 3) after _cut(key, 1) gave ["),
+        (_CutShort, "_rows(key, 1, 3) after _cut(key, 1) gave [], not ["),
+        (_Once, "_rows(key, 1, 3) after _save of another record 3 gave ["),
+        (_OneLog, "`kept` in _logs() after _save gave {"),
+        (_Forever, "_blob(name) and _blobs() after _remove_blobs gave (b'1234', {"),
+        (_Sizeless, "sizes in _blobs() gave ["),
+        (_Eager, "_blob(name) and _blobs() after _remove_blobs gave (b'', {"),
+        (_FirstBlob, "_blob(name) after _save_blob, twice gave b'first', not b'1234'"),
+        (_Ahead, "read 1 to None, reverse=True, gave [1, 2, 3, "),
+    ],
+)
+def test_what_is_wrong_in_a_store_is_told_by_the_name_of_its_method(broken: type[KeyValueStore], named: str) -> None:
+    """Records in the wrong order were told as `deleting a parent`, and a `_cut` that does nothing as a blob."""
+    with pytest.raises(AssertionError) as caught:
+        check_store(lambda: broken({}))
+    assert str(caught.value).startswith(named)

@@ -34,7 +34,7 @@ class MuteError(Exception):
 BAD: list[tuple[str, str | BaseException | Callable[[Material], str], str, str]] = [
     ("exception", RuntimeError("503"), "exception", "RuntimeError: 503"),
     ("exit", SystemExit(1), "exception", "SystemExit: 1"),
-    ("mute", MuteError(), "exception", "MuteError: "),
+    ("mute", MuteError(), "exception", "MuteError"),
     ("empty", " \n", "empty", "it returned nothing"),
     ("none", lambda given: None, "not text", "it returned NoneType, not text"),  # type: ignore[arg-type, return-value]
     ("long", "word " * 21, "inflated", "21 tokens, 20 were asked for"),

@@ -482,7 +482,7 @@ def test_a_text_about_exit_codes_is_no_error(said: str) -> None:
 
 @pytest.mark.parametrize(
     ("output", "told"),
-    [("(empty)", "Exit Code: 2"), ("ls: cannot access 'x'", "Output: ls: cannot access 'x'")],
+    [("(empty)", "exit 2"), ("ls: cannot access 'x'", "ls: cannot access 'x'")],
 )
 def test_an_error_is_not_told_as_none(output: str, told: str) -> None:
     """gemini-cli ends with `Error: (none)` when a command failed by its status: that was told as what went wrong."""
@@ -589,9 +589,9 @@ def test_other_commands_that_failed_are_errors(command: str, said: str) -> None:
     ("said", "told"),
     [
         ("ERROR:\nNo replacement was performed\nexit code: 1", "No replacement was performed"),
-        ("EXIT CODE: -15\nSTDOUT:\n/usr/bin/wmctrl\nSTDERR:\n", "EXIT CODE: -15"),
+        ("EXIT CODE: -15\nSTDOUT:\n/usr/bin/wmctrl\nSTDERR:\n", "exit -15"),
         ("warning: cannot access ignore file\nCommit aborted. Remove the string.\nexit code: 1", "Commit aborted."),
-        ("\x1b[31m\x1b[1m FAIL \x1b[22m total is wrong\x1b[39m\nexit code: 1", "exit code: 1"),
+        ("\x1b[31m\x1b[1m FAIL \x1b[22m total is wrong\x1b[39m\nexit code: 1", "FAIL total is wrong"),
     ],
 )
 def test_an_error_is_told_by_what_says_it(said: str, told: str) -> None:

@@ -7,15 +7,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import turnlog
 from scripted import Scripted, a_run, material, said, words
 from turnlog.errors import InputError
 from turnlog.log.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
 from turnlog.summarize import Digest, Material, ModelSummarizer, attempt
 from turnlog.summarize.attempts import Attempt
+from turnlog.summarize.ledger import key_of
 from turnlog.summarize.model import as_ladder
 from turnlog.testing.strategies import damaged_histories
 from turnlog.tokens.counters import counter_for
@@ -24,7 +27,7 @@ from turnlog.view.types import Shown
 _MARK = re.compile(r"\[([0-9a-f]{12})\] ")
 
 
-def prompt_of(asked: Material, limit: int = 100_000, *, reflective: bool = False) -> str:
+def prompt_of(asked: Material, limit: int = 100_000, *, reflective: bool | None = False) -> str:
     """The prompt that a model is given."""
     prompts: list[str] = []
     ModelSummarizer(
@@ -124,7 +127,7 @@ def test_a_whole_prompt() -> None:
     assert "earlier notes, quoted first" not in prompt_of(material(shown))
 
 
-def test_the_reflective_form_holds_requests_and_outcomes() -> None:
+def test_the_reflective_form_holds_requests_alone() -> None:
     """A model that reasons by itself and is given, or asked for, more than the user's requests."""
     shown = [
         *a_run(),
@@ -132,12 +135,48 @@ def test_the_reflective_form_holds_requests_and_outcomes() -> None:
         said(6, "assistant", "On it."),
         said(7, "assistant", "Fixed in #6."),
     ]
+    by_itself = prompt_of(msgspec.structs.replace(material(shown), reflective=True), reflective=None)
     prompt = prompt_of(material(shown), reflective=True)
+    assert by_itself == prompt != prompt_of(material(shown), reflective=None)
     mark = mark_of(prompt)
     titles = [line.removeprefix(f"[{mark}] ") for line in prompt.splitlines() if line.startswith(f"[{mark}] ")]
-    assert titles == ["#1 user", "#4 assistant, outcome", "#5 user", "#7 assistant, outcome"]
+    assert titles == ["#1 user", "#5 user"]
     assert "what the user asked for" in prompt and "Decisions:" not in prompt
     assert "do not touch the database" in prompt and "pytest" not in prompt
+
+
+def test_where_the_user_asks_nothing_the_reflective_form_is_the_whole_one() -> None:
+    """A part of a long turn, in which the user said nothing, that is summarised as nothing or not at all."""
+    shown = [said(5, "assistant", "I read the file."), said(6, "assistant", "Fixed the rounding.")]
+    assert prompt_of(material(shown), reflective=True) == prompt_of(material(shown))
+
+
+def test_a_summary_for_a_model_that_reasons_is_not_taken_for_another() -> None:
+    """A session that is switched from o3 to another model, and goes on with the requests alone."""
+    plain = material(a_run())
+    assert key_of("m", plain) != key_of("m", msgspec.structs.replace(plain, reflective=True))
+
+
+@pytest.mark.parametrize("model", ["o1", "o3-mini", "o4-mini", "gpt-4o"])
+def test_sessions_and_fits_with_o_models_ask_for_requests_alone(model: str) -> None:
+    """A session with o3 whose summaries quote answers, which its user did not ask for."""
+    asked: list[str] = []
+    ask = ModelSummarizer(lambda prompt: asked.append(prompt) or "Notes.", name="small")  # type: ignore[func-returns-value]
+    settings = turnlog.load_settings(summarizer=ask)
+    with turnlog.open("s", store=":memory:", settings=settings, target=turnlog.target("openai-chat", model)) as session:
+        for n in range(20):
+            session.user(f"Request {n}. " + "Look at it. " * 40)
+            session.assistant(f"Answer {n}. " + "It is there. " * 40)
+        session.user("Go on.")
+        session.compact(keep=2)
+    messages = [
+        {"role": role, "content": f"{word} {n}. " + "So it is. " * 40}
+        for n in range(20)
+        for role, word in (("user", "Request"), ("assistant", "Answer"))
+    ]
+    turnlog.fit({"model": model, "messages": messages}, max_tokens=1_500, strategy="summarise", summarizer=ask)
+    assert len(asked) == 2
+    assert [("Answer 3." in prompt, "Request 3." in prompt) for prompt in asked] == [(model == "gpt-4o", True)] * 2
 
 
 COUNTS: dict[str, Callable[[str], int]] = {
@@ -209,7 +248,7 @@ def test_the_id_says_what_results_depend_on() -> None:
         ModelSummarizer(ask, name="a", reflective=True),
         ModelSummarizer(ask, name="a", input_limit=9),
     ]
-    assert [one.id for one in made] == ["a/prompt-2/100000", "b/prompt-2/100000", "a/requests-2/100000", "a/prompt-2/9"]
+    assert [one.id for one in made] == ["a/prompt-2/100000", "b/prompt-2/100000", "a/requests-3/100000", "a/prompt-2/9"]
 
 
 def test_what_cannot_work_is_refused_when_it_is_made() -> None:

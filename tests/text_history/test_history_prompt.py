@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import warnings
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from quoted_prompts import escaped, injection, message
 import turnlog
 from draws import batches
 from turnlog.errors import InputError
-from turnlog.log.messages import Media, Message, Reasoning, Text, ToolCall, ToolResult
+from turnlog.log.messages import Media, Message, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.stores import MemoryStore
 from turnlog.summarize import MemoryLedger, ModelSummarizer
 from turnlog.text_history import HistoryPrompt
@@ -119,22 +119,168 @@ def injection_again(seed: int, count: int) -> str:
     return injection(draw) * draw.choice((1, 1, 1, 200))
 
 
+def plain(count: int) -> list[Message]:
+    """So many messages of about 140 tokens."""
+    texts = [f"Message {n}: " + "some plain words of it " * 25 for n in range(count)]
+    return [Message("assistant" if n % 2 else "user", (Text(text),)) for n, text in enumerate(texts)]
+
+
+def whole_in(prompt: str, messages: list[Message]) -> list[int]:
+    """The messages whose whole text stands in a prompt."""
+    shown = prompt.replace("> ", "")
+    return [n for n, one in enumerate(messages) if text_of(one).strip() in shown]
+
+
 def test_levels_follow_the_size_of_the_history() -> None:
-    """A level that begins at another size, or shows other messages than it says, fails here."""
+    """A level that begins at another size, or that shortens what has room, fails here."""
     found = {}
     for count in (10, 60, 150):
-        texts = [f"Message {n}: " + "some plain words of it " * 25 for n in range(count)]
-        said = [Message("assistant" if n % 2 else "user", (Text(text),)) for n, text in enumerate(texts)]
-        history = filled(said)
+        history = filled(plain(count))
         built = history.build_prompt("Go on.")
-        whole = [n for n, text in enumerate(texts) if text.strip() in built.prompt.replace("> ", "")]
-        found[built.level] = history.estimated_total_tokens, built.compressed, whole
+        found[built.level] = history.estimated_total_tokens, built.compressed, whole_in(built.prompt, plain(count))
     (small, compressed, whole) = found["verbatim"]
     assert small < 5_000 and not compressed and whole == list(range(10))
     (middle, compressed, whole) = found["moderate"]
-    assert 5_000 <= middle <= 15_000 and compressed and whole[0] == 0 and whole[-8:] == list(range(52, 60))
+    assert 5_000 <= middle <= 15_000 and not compressed and whole == list(range(60))
     (large, compressed, whole) = found["strong"]
     assert large > 15_000 and compressed and whole[-10:] == list(range(140, 150)), whole
+
+
+def test_levels_show_what_they_say_where_there_is_no_room() -> None:
+    """The first message and the newest eight, or the last three exchanges, that are cut for the sake of others."""
+    for count, level, kept in ((60, "moderate", [0, *range(52, 60)]), (150, "strong", [*range(140, 150)])):
+        built = filled(plain(count), 4_000).build_prompt("Go on.")
+        assert (built.level, built.compressed) == (level, True)
+        assert set(kept) <= set(whole_in(built.prompt, plain(count)))
+
+
+@pytest.mark.parametrize("tokens", [15_500, 40_000])
+@pytest.mark.parametrize("words", [(100,), (5, 30, 100, 600), (20, 8_000)], ids=["even", "mixed", "giants"])
+def test_without_a_summarizer_the_room_is_used(tokens: int, words: tuple[int, ...]) -> None:
+    """A prompt that drops two texts of three and leaves two thirds of its maximum empty fails here."""
+    draw, history = Random(tokens), HistoryPrompt()
+    while history.estimated_total_tokens < tokens:
+        said = " ".join(draw.choice(("row", "file", "src/a.py", "café")) for _ in range(draw.choice(words)))
+        history.add_message("assistant" if history.message_count % 2 else "user", said)
+    built = history.build_prompt("What now?")
+    assert 0.85 * 16_000 <= built.tokens <= 16_000
+
+
+def test_a_prompt_leaves_room_for_the_answer_in_the_models_window() -> None:
+    """A prompt that fills a small model's window, so that no answer has room, fails here."""
+    assert HistoryPrompt().prompt_limit == HistoryPrompt(model="gpt-4o").prompt_limit == 16_000
+    assert HistoryPrompt(model="gpt-4").prompt_limit == 8_192 - 4_000
+    assert HistoryPrompt(model="gpt-4", answer_tokens=1_000).prompt_limit == 8_192 - 1_000
+    assert HistoryPrompt(model="a model that nobody knows").prompt_limit == 16_000
+    built = filled(conversation(200), model="gpt-4").build_prompt("Go on.")
+    assert 0.85 * 4_192 <= built.tokens <= 4_192
+    with pytest.raises(InputError, match="answer_tokens and the window of 'gpt-4'"):
+        HistoryPrompt(model="gpt-4", answer_tokens=8_150)
+
+
+def test_growing_conversations_are_warned_of_once_for_each_size(caplog: pytest.LogCaptureFixture) -> None:
+    """A conversation that nobody notices to be large, or a warning at every prompt, fails here."""
+    history, found = HistoryPrompt(), []
+    for one in plain(560):
+        history.add_message(one)
+        if history.message_count % 20 == 0:
+            history.build_prompt("Go on.")
+            found += [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+            caplog.clear()
+    assert [text.split(" or more")[0].split(", ", 1)[1].split()[-1] for text in found] == ["16,000", "40,000", "60,000"]
+
+
+def test_an_empty_current_message_is_refused() -> None:
+    """A prompt that asks nothing, which is paid for, fails here."""
+    history = filled(conversation(4))
+    for nothing in ("", " \n", [], [Text("")]):
+        with pytest.raises(InputError, match="current message is empty"):
+            history.build_prompt(nothing)
+    with pytest.raises(InputError, match="current message is empty"):
+        history.prompt_of(conversation(4))
+
+
+@given(st.integers(0, 2**32), st.integers(0, 30))
+def test_a_saved_history_is_the_same_when_it_is_loaded(seed: int, count: int) -> None:
+    """A program that ends, and whose next prompt differs from what it would have been, fails here."""
+    draw = Random(seed)
+    history = filled([message(draw, 200) for _ in range(count)])
+    with TemporaryDirectory() as folder:
+        history.save(Path(folder) / "history.jsonl")
+        loaded = HistoryPrompt.load(Path(folder) / "history.jsonl")
+    assert loaded.message_count == count
+    assert loaded.build_prompt("Go on.") == history.build_prompt("Go on.")
+
+
+def test_a_saved_summary_is_not_paid_for_again(tmp_path: Path) -> None:
+    """A summary that is lost with the process, or one that cannot be had at once, fails here."""
+    asked: list[str] = []
+
+    def ask(prompt: str) -> str:
+        asked.append(prompt)
+        return "Notes: the user looks at parts; the schema stays."
+
+    history = filled(conversation(60), summarizer=ModelSummarizer(ask, name="small"))
+    assert (
+        history.summarize_history()
+        == history.summarize_history()
+        == "Notes: the user looks at parts; the schema stays."
+    )
+    built = history.build_prompt("And now?")
+    assert "Summary of #1 to #" in built.prompt and len(asked) == 1
+    history.save(tmp_path / "history.jsonl")
+    loaded = HistoryPrompt.load(tmp_path / "history.jsonl", summarizer=ModelSummarizer(ask, name="small"))
+    assert loaded.build_prompt("And now?") == built and len(asked) == 1
+
+
+def test_a_summary_of_another_conversation_is_not_saved(tmp_path: Path) -> None:
+    """One history serves two conversations, and the saved one tells of what was said in the other."""
+    history = filled(conversation(60), summarizer=ModelSummarizer(lambda prompt: "They spoke of bolts.", name="small"))
+    assert history.summarize_history() == "They spoke of bolts."
+    other = [Message("user", (Text(f"Another matter, {n}. " * 30),)) for n in range(60)]
+    history.clear_history()
+    for one in other:
+        history.add_message(one)
+    history.save(tmp_path / "history.jsonl")
+    assert "bolts" not in (tmp_path / "history.jsonl").read_text()
+    assert "bolts" not in HistoryPrompt.load(tmp_path / "history.jsonl").build_prompt("And now?").prompt
+
+
+def test_a_summary_by_rules_where_no_model_makes_one(caplog: pytest.LogCaptureFixture) -> None:
+    """A summary that is asked for and missing because a model failed, or a failure that nobody is told of."""
+
+    def fails(prompt: str) -> str:
+        raise ConnectionError("529")
+
+    by_rules = filled(conversation(60)).summarize_history()
+    assert by_rules.startswith("Digest of") and HistoryPrompt().summarize_history() == ""
+    assert not caplog.records
+    history = filled(conversation(60), summarizer=ModelSummarizer(fails, name="broken"))
+    assert history.summarize_history() == by_rules
+    assert [record.levelname for record in caplog.records] == ["WARNING"] and "ConnectionError: 529" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "line", ["nothing", "{}", '{"v":1,"n":1,"t":"","body":{"kind":"summary","key":"x","state":"made"}}']
+)
+def test_a_file_that_is_no_history_is_refused(tmp_path: Path, line: str) -> None:
+    """A damaged file that is taken for a shorter conversation fails here."""
+    place = tmp_path / "history.jsonl"
+    filled(conversation(2)).save(place)
+    place.write_text(place.read_text("utf-8") + line + "\n", "utf-8")
+    with pytest.raises(InputError, match="line 3"):
+        HistoryPrompt.load(place)
+    with pytest.raises(InputError, match="cannot be read"):
+        HistoryPrompt.load(tmp_path / "none.jsonl")
+
+
+@pytest.mark.parametrize("model, whole", [("o3-mini", False), ("gpt-4o", True)])
+def test_summaries_for_models_that_reason_hold_requests_alone(model: str, whole: bool) -> None:
+    """A prompt for o3 whose summary is made of quoted answers fails here."""
+    asked: list[str] = []
+    ask = ModelSummarizer(lambda prompt: asked.append(prompt) or "Notes.", name="small")  # type: ignore[func-returns-value]
+    filled(conversation(60), model=model, summarizer=ask).summarize_history()
+    assert ("I read part0.py." in asked[0]) is whole and "look at part0.py" in asked[0]
 
 
 def test_without_compression_the_oldest_messages_are_left_out_whole() -> None:
@@ -230,6 +376,7 @@ def test_large_maxima_are_warned_of_or_refused() -> None:
         {"max_prompt_tokens": "many"},
         {"summary_threshold": 0},
         {"recent_message_count": True},
+        {"answer_tokens": 0},
     ],
 )
 def test_values_out_of_range_are_refused(values: dict[str, Any]) -> None:
@@ -241,10 +388,12 @@ def test_values_out_of_range_are_refused(values: dict[str, Any]) -> None:
 def test_messages_are_roles_and_content_or_whole() -> None:
     """What a program has at hand is taken as it is; anything else is refused with what to do."""
     history = HistoryPrompt()
-    history.add_message("user", [Text("a"), Text("b")])
+    history.add_user_message([Text("a"), Text("b")])
+    history.add_assistant_message("whole")
     history.add_message({"role": "assistant", "content": [{"type": "text", "text": "c"}]})
     history.add_message(Message("user", (Text("d"),)))
-    assert history.message_count == 3 and "> c" in history.build_prompt("e").prompt
+    assert history.message_count == 4 and "assistant:\n> whole" in history.build_prompt("e").prompt
+    assert "> c" in history.build_prompt("e").prompt
     for wrong in ("tool", {"role": "user", "content": [{"type": "image"}]}, None):
         with pytest.raises(InputError):
             history.add_message(wrong, "x")  # type: ignore[arg-type]
@@ -285,7 +434,7 @@ def test_a_summary_is_made_beside_the_conversation(caplog: pytest.LogCaptureFixt
     history = filled(conversation(60), summarizer=summarizer, ledger=ledger)
     assert history.estimated_total_tokens > 8_000
     first = history.build_prompt("And now?")
-    assert "Summary of" not in first.prompt and first.changes
+    assert "Summary of" not in first.prompt and not first.compressed
     prompt = summarised(history, model)
     assert "Summary of #1 to #40:\n> Notes 1: the user looks at parts" in prompt and not escaped(prompt)
     assert "a summary stands for 40 messages" in history.build_prompt("And now?").changes
@@ -297,23 +446,27 @@ def test_a_summary_is_made_beside_the_conversation(caplog: pytest.LogCaptureFixt
     for one in conversation(130)[90:]:
         history.add_message(one)
     history.build_prompt("And now?")
-    with caplog.at_level(logging.INFO, "turnlog"):
-        assert "Notes 2" in summarised(history, model)
-    assert "ConnectionError: 529" in caplog.text
+    caplog.clear()
+    assert "Notes 2" in summarised(history, model)
+    warned = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warned) == 1 and "ConnectionError: 529" in warned[0]
     assert len(model.asked) == 3
     again = filled(conversation(60), summarizer=summarizer, ledger=ledger)
     again.build_prompt("And now?")
     assert "Notes 1" in again.build_prompt("And now?").prompt and len(model.asked) == 3
 
 
-def test_a_summary_that_does_not_come_is_given_up() -> None:
+def test_a_summary_that_does_not_come_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
     """A model that hangs, and keeps every later summary from being made, fails here."""
     model = Model()
     history = filled(conversation(60), summarizer=ModelSummarizer(model, name="slow"), summary_timeout=0.0)
     history.build_prompt("And now?")
     built = history.build_prompt("And now?")
     model.go.set()
-    assert any("timeout" in change for change in built.changes) and "Summary of" not in built.prompt
+    assert "Summary of" not in built.prompt
+    (change,) = [change for change in built.changes if "no summary" in change]
+    assert change == "no summary: slow/prompt-2/100000: timeout: no answer in 0 s"
+    assert [record.levelname for record in caplog.records if change in record.getMessage()] == ["WARNING"]
 
 
 def test_a_small_history_asks_no_model() -> None:

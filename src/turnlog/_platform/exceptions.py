@@ -6,12 +6,12 @@ from ..errors import TurnCancelled
 
 
 def described(error: BaseException) -> str:
-    """The class of an error and its text; the text is empty if making it fails."""
+    """The class of an error and its text; without a text, or if making it fails, the class."""
     try:
         said = str(error)
     except Exception:  # noqa: BLE001 - a foreign error; the end that it causes must be recorded all the same
         said = ""
-    return f"{type(error).__name__}: {said}"
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 _TIMEOUTS = frozenset(

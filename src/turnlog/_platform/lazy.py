@@ -55,6 +55,19 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str]
     return load, names
 
 
+class Later:
+    """A module, or another object, that `load` returns when an attribute of it is first used."""
+
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
+        self._loaded: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._loaded is None:
+            self._loaded = self._load()
+        return getattr(self._loaded, name)
+
+
 class _Pattern:
     """A pattern that is compiled when it is first used. From then on it has the methods that were used as its own
     attributes, so that using it costs nothing more."""

@@ -49,6 +49,12 @@ def data_folder() -> Path:
     return (_named("XDG_DATA_HOME", "LOCALAPPDATA") or _home() / ".local" / "share") / "turnlog"
 
 
+def cache_folder() -> Path:
+    """The folder for what can be made again at any time: `turnlog` in the cache folder (`XDG_CACHE_HOME`, `~/.cache`,
+    `LOCALAPPDATA` on Windows)."""
+    return (_named("XDG_CACHE_HOME", "LOCALAPPDATA") or _home() / ".cache") / "turnlog"
+
+
 def _named(variable: str, on_windows: str) -> Path | None:
     """The folder that a variable names. A relative one is ignored, as the XDG Base Directory Specification requires:
     it would be another folder for each working directory. Elsewhere than on Windows, its variables may come from

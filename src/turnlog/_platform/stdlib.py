@@ -6,24 +6,12 @@ Opening a session would take half as long again with them: `asyncio` alone loads
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-
-class _Later:
-    """What `load` returns, loaded when an attribute of it is first used."""
-
-    def __init__(self, load: Callable[[], Any]) -> None:
-        self._load = load
-        self._loaded: Any = None
-
-    def __getattr__(self, name: str) -> Any:
-        if self._loaded is None:
-            self._loaded = self._load()
-        return getattr(self._loaded, name)
-
+from .lazy import Later
 
 if TYPE_CHECKING:
     import asyncio as asyncio
@@ -33,21 +21,23 @@ if TYPE_CHECKING:
     import logging as logging
     import shlex as shlex
     import socket as socket
+    import subprocess as subprocess
     import tempfile as tempfile
     from concurrent import futures as futures
 
     LOG = logging.getLogger("turnlog")
 else:
-    asyncio = _Later(lambda: import_module("asyncio"))
-    difflib = _Later(lambda: import_module("difflib"))
-    futures = _Later(lambda: import_module("concurrent.futures"))
-    html = _Later(lambda: import_module("html"))
-    inspect = _Later(lambda: import_module("inspect"))
-    logging = _Later(lambda: import_module("logging"))
-    shlex = _Later(lambda: import_module("shlex"))
-    socket = _Later(lambda: import_module("socket"))
-    tempfile = _Later(lambda: import_module("tempfile"))
-    LOG = _Later(lambda: import_module("logging").getLogger("turnlog"))
+    asyncio = Later(lambda: import_module("asyncio"))
+    difflib = Later(lambda: import_module("difflib"))
+    futures = Later(lambda: import_module("concurrent.futures"))
+    html = Later(lambda: import_module("html"))
+    inspect = Later(lambda: import_module("inspect"))
+    logging = Later(lambda: import_module("logging"))
+    shlex = Later(lambda: import_module("shlex"))
+    socket = Later(lambda: import_module("socket"))
+    subprocess = Later(lambda: import_module("subprocess"))
+    tempfile = Later(lambda: import_module("tempfile"))
+    LOG = Later(lambda: import_module("logging").getLogger("turnlog"))
 
 
 @contextmanager

@@ -52,6 +52,11 @@ def clip(text: str, room: int) -> str:
     return f"{text[: room - tail - 3]} … {text[len(text) - tail :]}" if tail else text[:room]
 
 
+def on_one_line(text: str) -> str:
+    """The first 500 characters in one line, so that text from outside cannot pass for another line of a log file."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text[:500]).split())
+
+
 def install_extra(extra: str) -> str:
     """How to install an optional dependency of turnlog, for the end of a sentence. No index of packages has turnlog, so
     it is installed from a clone, as README.md says."""

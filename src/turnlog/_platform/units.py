@@ -121,3 +121,13 @@ def age_text(age: timedelta) -> str:
         if not micro and seconds and not seconds % _SECONDS[unit]:
             return f"{seconds // _SECONDS[unit]}{unit}"
     return f"{seconds}.{micro:06}".rstrip("0").rstrip(".") + "s"
+
+
+def lasted(seconds: float | None) -> str:
+    """A duration for people: `0.4 s`, `84 s`, `12 min`; "" for none."""
+    if seconds is None:
+        return ""
+    for unit in ("d", "h", "min"):
+        if seconds >= 1.5 * _SECONDS[unit]:
+            return f"{seconds / _SECONDS[unit]:.0f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 1 or not seconds else f"{seconds:.1f} s"

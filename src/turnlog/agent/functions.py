@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import inspect
 import math
 import re
+import threading
+import time
 from collections import UserString, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence, Set, ValuesView
+from concurrent.futures import Future
+from contextvars import copy_context
 from decimal import Decimal
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import msgspec
+from msgspec.structs import replace
 
 from .._platform.exceptions import described
 from .._platform.given import flag_given, is_async, kind_given, number_given, text_given
 from .._platform.lazy import lazy_pattern
 from .._platform.units import an
 from ..errors import InputError
-from ..log.messages import Media, Opaque, Text, Tool, ToolCall, bare, compact_json
+from ..log.messages import Media, Opaque, Text, Tool, ToolCall, ToolResult, bare, compact_json, free_text
+from ..providers.tool_declarations import read_tools
 from ..session.inputs import Content, InvalidArguments
+from .context import ToolContext
 from .parameters import Parameters, routine_of
+from .schemas import SchemaParameters
 
 # -- docstrings ------------------------------------------------------------------------------------
 #
@@ -112,13 +121,21 @@ _ADDRESS = lazy_pattern(r" at 0x[0-9A-Fa-f]{6,}")
 """The address in Python's default text of an object, also inside the text of another object."""
 
 
+LONGEST_NAME = 64  # characters that all providers take (`name_max` in their rules)
+_NAME = lazy_pattern(rf"[\w-]{{1,{LONGEST_NAME}}}")
+"""Names of tools. Of letters that it does not take a provider makes others."""
+
+
 class FunctionTool:
     """A function that a model may call; made by `tool`, or by the loop from a plain function.
 
     `declaration` is what requests declare. `needs_approval`: `approve` is asked before each call. `repeatable`: a call
     that a crash interrupted runs again without asking, because repeating it does no harm. `seconds`: the most time that
-    a call may take. `on_demand`: the model sees only name and one line until it loads the tool. Calling the
-    FunctionTool calls the function.
+    a call may take. `on_demand`: the model sees only name and one line until it loads the tool. `parameters`: the
+    JSON schema of the arguments, in place of what the function's type hints say; arguments that fit it are passed by
+    name as they are. `declared`: a `turnlog.Tool`, or a declaration as a provider documents it, in place of name,
+    description and parameters (of a tool that a provider defines and you run, as its shell, the type hints say what
+    arguments there are). Calling the FunctionTool calls the function.
     """
 
     def __init__(
@@ -127,27 +144,41 @@ class FunctionTool:
         *,
         name: str = "",
         description: str = "",
+        parameters: Mapping[str, Any] | None = None,
+        declared: Tool | Mapping[str, Any] | None = None,
         needs_approval: bool = False,
         repeatable: bool = False,
         seconds: float | None = None,
         on_demand: bool = False,
     ) -> None:
         """Raises InputError for a function that cannot be declared: without a name, with `*args`, or with a parameter
-        that has no type hint or a type without a JSON form."""
+        that has no type hint or a type without a JSON form; and for one that does not take what its schema declares."""
         if not callable(function):
-            raise InputError(f"a tool is a function, a turnlog.Tool or a declaration, not {type(function).__name__}")
+            kind = type(function).__name__
+            kind += f"; a server is turnlog.agent.mcp_server({function!r:.80})" if isinstance(function, str) else ""
+            raise InputError(f"a tool is a function, a turnlog.Tool or a declaration, not {kind}")
         self.function = function
         self.needs_approval = flag_given("needs_approval", needs_approval)
+        self.runs_agent = False
         self.repeatable = flag_given("repeatable", repeatable)
         self.seconds = None if seconds is None else number_given("seconds", seconds, above=0)
-        self.name = text_given("name", name) or getattr(function, "__name__", "")
-        if not self.name.isidentifier():
-            raise InputError(f"the tool {function!r} has no name: give it one with turnlog.agent.tool(name=...)")
+        given, *others = (Tool(""),) if declared is None else read_tools([declared]) or (None,)
+        if given is None or others:
+            raise InputError(f"one function is one tool: {declared!r:.100} declares {len(others) + 1 if given else 0}")
+        self.name = text_given("name", name) or given.name or getattr(function, "__name__", "")
+        if not _NAME.fullmatch(self.name):
+            what = f"a tool called {self.name!r}" if self.name else f"the tool {function!r} has no name"
+            raise InputError(f"{what}: turnlog.agent.tool(name=) takes 1 to {LONGEST_NAME} letters, digits, _ and -")
+        self.may_ask = self.name if self.needs_approval else ""  # for an agent: which of its tools
         text, descriptions = documented(routine_of(function))
-        self._parameters = Parameters(function, self.name, descriptions)
-        description = text_given("description", description) or text
-        on_demand = flag_given("on_demand", on_demand)
-        self.declaration = Tool(self.name, description, self._parameters.schema, on_demand=on_demand)
+        self._parameters = _parameters(function, self.name, descriptions, given, parameters)
+        self.declaration = replace(
+            given,
+            name=self.name,
+            description=text_given("description", description) or given.description or text,
+            parameters=self._parameters.schema if given.kind == "function" else None,
+            on_demand=flag_given("on_demand", on_demand) or given.on_demand,
+        )
 
     def __repr__(self) -> str:
         return f"FunctionTool({self.name})"
@@ -161,25 +192,57 @@ class FunctionTool:
         kind_given("call", call, ToolCall, "a ToolCall, one of `Answer.tool_calls`")
         if isinstance(call.arguments, InvalidArguments):
             raise InputError(f"The tool was not run: {call.arguments}")
-        return self._parameters.read(call.arguments or {})
+        return self._parameters.read({"input": call.raw or ""} if call.kind == "custom" else call.arguments or {})
 
-    async def run(self, arguments: Mapping[str, Any]) -> Content:
+    @property
+    def wants_context(self) -> bool:
+        """Whether the function has a parameter for the ToolContext."""
+        return bool(self._parameters.context)
+
+    async def run(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> Content:
         """The function's return value as the content of a result. Raises InputError for a value that no model can be
         told."""
-        return content_of(await self.returned(arguments))
+        return content_of(await self.returned(arguments, context))
 
-    async def returned(self, arguments: Mapping[str, Any]) -> Any:
-        """What the function returns. A plain function runs in a thread. Raises InputError for unknown arguments."""
-        names = self._parameters.names
-        if not isinstance(arguments, Mapping) or any(name not in names for name in arguments):
-            raise InputError(f"arguments must be a dict with keys of {', '.join(names)}, not {arguments!r:.100}")
+    async def returned(self, arguments: Mapping[str, Any], context: ToolContext | None = None) -> Any:
+        """What the function returns. A plain function runs in a thread. Raises InputError for unknown arguments, and
+        without a context for a function that takes one."""
+        if not isinstance(arguments, Mapping) or not all(map(self._parameters.takes, arguments)):
+            names = ", ".join(self._parameters.names)
+            raise InputError(f"arguments must be a dict with keys of {names}, not {arguments!r:.100}")
+        if context is not None or self.wants_context:
+            kind_given("context", context, ToolContext, f"a turnlog.agent.ToolContext: tool {self.name!r} takes one")
+        if context is None or not self.wants_context:
+            return await self._called(arguments)
+        with context.during_call():
+            return await self._called({**arguments, self._parameters.context: context})
+
+    async def _called(self, arguments: Mapping[str, Any]) -> Any:
         async with asyncio.timeout(self.seconds):
             if is_async(self.function):
                 try:
                     return await self.function(**arguments)
                 except SystemExit as error:  # it would end the event loop, and with it everybody's work
-                    raise RuntimeError(f"SystemExit: {error}") from error
-            return await called_in_thread(self.function, **arguments)
+                    raise RuntimeError(described(error)) from error
+            return await called_in_thread(partial(self.function, **arguments), seconds=self.seconds)
+
+
+def _parameters(
+    function: Callable[..., Any], name: str, descriptions: Mapping[str, str], given: Tool, own: Any
+) -> Parameters | SchemaParameters:
+    """What reads the arguments: the schema that was given, else the function's type hints."""
+    schema = free_text() if given.kind == "custom" else given.parameters if own is None else own
+    return Parameters(function, name, descriptions) if schema is None else SchemaParameters(function, name, schema)
+
+
+class ToolOptions(TypedDict, total=False):
+    """The options of a tool, as `FunctionTool` explains them."""
+
+    parameters: Mapping[str, Any] | None
+    needs_approval: bool
+    repeatable: bool
+    seconds: float | None
+    on_demand: bool
 
 
 @overload
@@ -188,46 +251,82 @@ def tool(function: Callable[..., Any], /) -> FunctionTool: ...
 
 @overload
 def tool(
-    *,
-    name: str = "",
+    name: str | Tool | Mapping[str, Any],
     description: str = "",
-    needs_approval: bool = False,
-    repeatable: bool = False,
-    seconds: float | None = None,
-    on_demand: bool = False,
+    *,
+    call: Callable[..., Any],
+    **options: Unpack[ToolOptions],
+) -> FunctionTool: ...
+
+
+@overload
+def tool(
+    name: str | Tool | Mapping[str, Any] = "", description: str = "", **options: Unpack[ToolOptions]
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 
 
-def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Make a function a tool: `@tool`, or `@tool(needs_approval=True)` with the options of `FunctionTool`. Functions
-    without options need not be decorated."""
-    if function is not None:
-        return FunctionTool(function)
-    return lambda decorated: FunctionTool(decorated, **options)
+def tool(name: Any = "", description: str = "", *, call: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Make a function a tool: `@tool`, `@tool(needs_approval=True)` with the options of `FunctionTool`, or
+    `tool("name", "what it does", parameters={...}, call=function)` for a tool that has a JSON schema of its own. In
+    place of the name may stand a `turnlog.Tool`, or a declaration as a provider documents it. Functions without options
+    need not be decorated."""
+    if callable(name):
+        if call is not None or description or options:
+            raise InputError("a function takes its options as @turnlog.agent.tool(...), or with a name and call=")
+        return FunctionTool(name)
+    if isinstance(name, (Tool, Mapping)):
+        options["declared"], name = name, ""
+    options |= {"name": name, "description": description}
+    return (lambda decorated: FunctionTool(decorated, **options)) if call is None else FunctionTool(call, **options)
 
 
-async def called_in_thread(function: Callable[..., Any], /, *args: Any, **arguments: Any) -> Any:
-    """Call a plain function in a thread and return its result. Raises RuntimeError in place of StopIteration and
-    SystemExit, which cannot pass from a thread to an event loop."""
+_UNTIL: dict[threading.Thread, float] = {}
+"""The threads of the calls that run, and until when the end of the program waits for them."""
 
-    def called() -> Any:
+
+async def called_in_thread(function: Callable[..., Any], /, *args: Any, seconds: float | None = None) -> Any:
+    """Call a plain function of the user in a thread of its own and return its result. It may run an agent, or never
+    return: in a pool of threads, some such calls would stop all agents of the process.
+
+    If the task is cancelled, the call goes on. The end of the program waits for it, at most until it has taken
+    `seconds`. Raises RuntimeError in place of StopIteration, and of SystemExit and KeyboardInterrupt, which
+    would end the event loop and all that runs in it."""
+    until = threading.TIMEOUT_MAX if seconds is None else time.monotonic() + seconds
+    context, result = copy_context(), Future[Any]()
+    result.set_running_or_notify_cancel()  # it cannot be cancelled any more
+
+    def called() -> None:
+        _UNTIL[thread] = until
         try:
-            return function(*args, **arguments)
-        except (StopIteration, SystemExit) as error:
-            raise RuntimeError(f"{type(error).__name__}: {error}") from error
+            result.set_result(context.run(function, *args))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
+            is_kept = isinstance(error, Exception) and not isinstance(error, StopIteration)
+            result.set_exception(error if is_kept else RuntimeError(described(error)))
+        finally:
+            del _UNTIL[thread]
 
-    return await asyncio.to_thread(called)
+    thread = threading.Thread(target=called, name="turnlog-call", daemon=True)
+    thread.start()
+    return await asyncio.wrap_future(result)
+
+
+@atexit.register
+def _wait_for_calls() -> None:
+    while running := [each for each in list(_UNTIL.items()) if each[1] > time.monotonic()]:
+        running[0][0].join(max(0, running[0][1] - time.monotonic()))
 
 
 def content_of(value: Any) -> Content:
-    """The content of a result for a returned value: text and parts unchanged, None as empty text, anything else as
-    JSON. Raises InputError for a value that no model can be told: bytes, NaN, a value that contains itself, a function,
-    a file, an object without a text of its own, or one whose text cannot be made."""
+    """The content of a result for a returned value: text and parts unchanged, the parts of a ToolResult, None as empty
+    text, anything else as JSON. Raises InputError for a value that no model can be told: bytes, NaN, a value that
+    contains itself, a function, a file, an object without a text of its own, or one whose text cannot be made."""
     try:
         if value is None:
             return ""
         if isinstance(value, _PARTS):
             return value
+        if isinstance(value, ToolResult):
+            return value.parts or ""
         if isinstance(value, str):
             return str.__str__(value)
         if isinstance(value, (list, tuple)) and any(isinstance(item, _PARTS) for item in value):

@@ -11,6 +11,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
+from functools import partial
 from pathlib import PurePath
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -18,8 +19,10 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from .._platform.exceptions import described
 from ..errors import InputError
 from ..log.references import with_references
+from .context import is_context
 
 _PYDANTIC = ("annotated_types", "pydantic", "pydantic_core")
 """The packages whose notes in `Annotated` only pydantic reads."""
@@ -40,38 +43,46 @@ class Parameter(Struct, frozen=True):
 
 
 class Parameters:
-    """The parameters of a function: their `names`, and the `schema` that declares them.
+    """The parameters of a function that a model fills in: their `names`, and the `schema` that declares them. `context`
+    is the name of the one for the ToolContext, "" if there is none.
 
     Raises InputError for a function that no model could call: `*args`, a parameter without a type hint, or one of a
     type without a JSON form.
     """
 
     def __init__(self, function: Callable[..., Any], name: str, descriptions: Mapping[str, str]) -> None:
-        self._parameters = _parameters_of(function, name, descriptions)
+        self._parameters, self.context = _parameters_of(function, name, descriptions)
         self._struct = _struct_of(self._parameters, name)
         self.schema = _schema_of(self._parameters, name, descriptions)
         self.names = [parameter.name for parameter in self._parameters]
 
-    def read(self, arguments: Any) -> dict[str, Any]:
+    def takes(self, name: Any) -> bool:
+        """Whether the function takes an argument of this name from a model."""
+        return name in self.names
+
+    def read(self, arguments: Any, *, strict: bool = False) -> dict[str, Any]:
         """The arguments converted to the function's types. Raises InputError, worded for the model, for arguments that
-        do not fit."""
-        try:
-            converted = msgspec.convert(arguments, self._struct, strict=False, dec_hook=_decoded)
-        except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter of a lone surrogate for a number
-            raise InputError(f"The tool was not run, as its arguments do not fit: {error}") from error
+        do not fit; with `strict` also for a text in place of a number, and the like. An exception of any kind that a
+        type's own code raises is such an error, too."""
         values: dict[str, Any] = {}
-        for parameter in self._parameters:
-            value = getattr(converted, parameter.name)
-            if value is UNSET:
-                if parameter.default is not None:
+        try:
+            converted = msgspec.convert(arguments, self._struct, strict=strict, dec_hook=_decoded)
+            for parameter in self._parameters:
+                value = getattr(converted, parameter.name)
+                if value is not UNSET:
+                    values[parameter.name] = value if parameter.adapter is None else _validated(parameter, value)
+                elif parameter.default is not None:
                     values[parameter.name] = parameter.default()
-                continue
-            values[parameter.name] = value if parameter.adapter is None else _validated(parameter, value)
+        except (Exception, SystemExit) as error:  # the latter would end the event loop
+            says = str(error) if isinstance(error, (msgspec.ValidationError, ValueError)) else described(error)
+            raise InputError(f"The tool was not run, as its arguments do not fit: {says}") from error
         return values
 
 
 def routine_of(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function itself, or the `__call__` method of an object that is called."""
+    """The function itself, also of a `partial`, or the `__call__` method of an object that is called."""
+    while isinstance(function, partial):
+        function = function.func
     routine: Callable[..., Any] = function if inspect.isroutine(function) else type(function).__call__
     return routine
 
@@ -79,14 +90,33 @@ def routine_of(function: Callable[..., Any]) -> Callable[..., Any]:
 # -- types ---------------------------------------------------------------------------------------
 
 
-def _parameters_of(function: Callable[..., Any], name: str, descriptions: Mapping[str, str]) -> list[Parameter]:
+def signature_of(function: Callable[..., Any], name: str) -> tuple[list[inspect.Parameter], dict[str, Any], str]:
+    """The parameters of a function without the one for the ToolContext, their type hints, and the name of that one, ""
+    if there is none. Raises InputError for a function whose parameters cannot be read."""
     try:
         hints = get_type_hints(routine_of(function), include_extras=True)
         parameters = list(inspect.signature(function).parameters.values())
     except (NameError, TypeError, ValueError) as error:
         raise InputError(f"tool {name!r}: its parameters cannot be read: {error}") from error
+    contexts = [
+        one
+        for one in parameters
+        if is_context(hints.get(one.name)) and one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+    ]
+    if len(contexts) > 1:
+        raise InputError(f"tool {name!r}: {contexts[1].name!r} is a second ToolContext: a call has one")
+    return [one for one in parameters if one not in contexts], hints, "".join(one.name for one in contexts)
+
+
+def _parameters_of(
+    function: Callable[..., Any], name: str, descriptions: Mapping[str, str]
+) -> tuple[list[Parameter], str]:
+    parameters, hints, context = signature_of(function, name)
     tool_parameters: list[Parameter] = []
     for parameter in parameters:
+        if parameter.kind is parameter.VAR_KEYWORD:
+            says = f"what {parameter} takes, no model knows: give a schema, turnlog.agent.tool(..., parameters={{...}})"
+            raise InputError(f"tool {name!r}: {says}")
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise InputError(f"tool {name!r}: parameter {parameter} cannot be given by name, as a model does")
         if parameter.name not in hints:
@@ -94,7 +124,7 @@ def _parameters_of(function: Callable[..., Any], name: str, descriptions: Mappin
                 f"tool {name!r}: parameter {parameter.name!r} has no type hint, so no model knows what to give"
             )
         tool_parameters.append(_parameter(parameter, hints[parameter.name], name, descriptions.get(parameter.name, "")))
-    return tool_parameters
+    return tool_parameters, context
 
 
 def _parameter(parameter: inspect.Parameter, kind: Any, tool: str, description: str) -> Parameter:
@@ -234,7 +264,7 @@ def _validated(parameter: Parameter, value: Any) -> Any:
         says = "; ".join(
             f"{mistake['msg']} - at `$.{'.'.join(map(str, (parameter.name, *mistake['loc'])))}`" for mistake in listed
         )
-        raise InputError(f"The tool was not run, as its arguments do not fit: {says}") from error
+        raise ValueError(says) from error
 
 
 # -- declaration ---------------------------------------------------------------------------------

@@ -6,16 +6,18 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from .._platform.alike import grouped
+from .._platform.times import ago
 from .._platform.units import counted
 from ..errors import InputError
 from ..export import FORMATS, save
 from ..export.wording import in_short
-from ..importers.titles import first_words
+from ..importers.titles import shown_title
 from ..log.messages import Message, Text, ToolCall, ToolResult, text_of
 from ..log.records import Note
-from ..log.store import SessionInfo
 from ..models.makers import maker_of
 from ..models.target import Target
+from ..stores.ids import session_named, short_ids
 from ..view.breakdown import Breakdown
 from ..view.decisions import Rewinds, active_decisions
 from ..workspace.diff import net_changes, patch_lines
@@ -81,7 +83,7 @@ def _model(talk: Chat, rest: str) -> str:
     choice = chosen(name, base_url=url.strip() or (current.base_url if current is not None and same else ""))
     losses = talk.session.switch(choice.target)
     talk.choose(choice)
-    lost = "".join(f"\n- lost: {loss.detail}" for loss in losses)
+    lost = "".join(f"\n- lost: {what}" for _, what, _ in grouped(("", loss.detail, ()) for loss in losses))
     return f"The next answer is from {_named(talk)}.{lost}"
 
 
@@ -152,16 +154,18 @@ def _diff(talk: Chat, _: str) -> str:
 
 def _sessions(talk: Chat, _: str) -> str:
     rows = []
-    for info in _recent(talk):
+    infos = talk.store.sessions()
+    short = short_ids([info.id for info in infos[:_LISTED]], infos)
+    for info in infos[:_LISTED]:
         here = " (this one)" if info.id == talk.session.id else ""
-        title = _cell(info.title or first_words(talk.store, info.id))
-        rows.append(f"| {info.id}{here} | {info.updated[:16]} | {info.messages} | {title} |")
+        title = _cell(shown_title(talk.store, info))
+        rows.append(f"| {_cell(short[info.id])}{here} | {ago(info.updated)} | {info.messages} | {title} |")
     return "\n".join(["| session | changed | messages | title |", "| --- | --- | ---: | --- |", *rows])
 
 
-def _recent(talk: Chat) -> list[SessionInfo]:
-    """The sessions that were changed last, the newest first."""
-    return sorted(talk.store.sessions(), key=lambda info: info.updated, reverse=True)[:_LISTED]
+def _recent(talk: Chat, _: str) -> list[str]:
+    """The ids of the sessions that were changed last, the newest first."""
+    return [info.id for info in talk.store.sessions()[:_LISTED]]
 
 
 def _cell(text: str) -> str:
@@ -191,7 +195,7 @@ def _marks(talk: Chat) -> dict[str, int]:
 def _resume(talk: Chat, rest: str) -> str:
     if not rest:
         raise InputError("/resume SESSION: name a session; /sessions lists them")
-    talk.store.info(rest)
+    rest = session_named(talk.store, rest)
     if rest == talk.session.id:
         return "This is that session."
     talk.move_to(talk.open(rest))
@@ -293,9 +297,7 @@ COMMANDS: dict[str, Command] = {
     "sessions": Command("", f"list the last {counted(_LISTED, 'session')}", _sessions),
     "save": Command("NAME", "mark this place", _save),
     "restore": Command("NAME", "go back to a marked place", _restore, lambda talk, _: _marks(talk), True),
-    "resume": Command(
-        "SESSION", "go on in another session", _resume, lambda talk, _: [info.id for info in _recent(talk)], True
-    ),
+    "resume": Command("SESSION", "go on in another session", _resume, _recent, True),
     "continue": Command("", "go on with a turn that was interrupted", _continue, waits=True),
     "history": Command("N", "list the last messages that the model sees", _history),
     "cost": Command("", "tokens and dollars of this session", _cost),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .._platform.lazy import lazy_pattern
 from ..agent import AgentEvent, Question, astream
-from ..agent.running import AnyTool
+from ..agent.run_tools import AnyTool
 from ..errors import InputError, SessionBusy
 from ..log.messages import Media, Text, text_of
 from ..log.store import Store
@@ -52,7 +52,8 @@ def busy_in_words(session_id: str) -> Iterator[None]:
 class Chat:
     """A conversation in `session`, with the model of `choice`, in `folder`. `open_session` opens another session of the
     same store; `allowed` are the tools that run without a question. `ask` is called with each question; without it, no
-    other tool runs, and `unasked` has the names of those that the model called."""
+    other tool runs, and `unasked` has the names of those that the model called. `hear` is called with the output of
+    running commands, as it comes."""
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class Chat:
         self.choice = choice
         self.folder = folder
         self.ask: Callable[[Question], Awaitable[Answer]] | None = None
+        self.hear: Callable[[bytes], object] | None = None
         self.unasked: set[str] = set()
         self._open = open_session
         self._allowed = {*allowed}
@@ -97,7 +99,7 @@ class Chat:
         iterator cancels it. Raises InputError for an image that cannot be read or is damaged, and the runner's
         errors."""
         content = None if text is None else self._with_images(text)
-        shop = Workshop(self.session, self.folder)
+        shop = Workshop(self.session, self.folder, self.hear)
         stream = astream(self.session, content, self.choice.runner, tools=self._tools(shop), approve=self._approve)
         try:
             async for event in stream:

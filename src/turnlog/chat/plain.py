@@ -29,7 +29,7 @@ async def answer_once(
     stop = "interrupted"
     async with aclosing(talk.say(text)) as events:
         async for event in events:
-            if event.result is not None:
+            if event.kind == "done":
                 stop = event.result.stop
             if tell_json is not None:
                 tell_json(row(event))
@@ -42,7 +42,7 @@ async def answer_once(
 
 def row(event: AgentEvent) -> dict[str, Any]:
     """An event as JSON: its fields or, for the result, the text, how it ended, tokens and dollars."""
-    if event.result is None:
+    if event.kind != "done":
         fields = msgspec.to_builtins(event)
         return {key: value for key, value in fields.items() if value not in (None, "")}
     result = event.result

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,12 +66,13 @@ def _is_secret(name: str) -> bool:
     return any(name_kind(name[:end]) or _SECRET.search(name[:end]) for end in ends)
 
 
-async def ran_command(command: str, folder: Path, seconds: float) -> Ran:
-    """Run a command of the shell. Raises OSError and ValueError if it cannot be started."""
+async def ran_command(command: str, folder: Path, seconds: float, hear: Callable[[bytes], object] | None = None) -> Ran:
+    """Run a command of the shell; `hear` is called with its output, as it comes. Raises OSError and ValueError if it
+    cannot be started."""
     if os.name == "nt":
-        return await _ran(command, folder, seconds, "")
+        return await _ran(command, folder, seconds, "", hear)
     mark = secrets.token_hex(16)
-    return await _ran(["/bin/sh", "-c", _GUARDED, "sh", command, mark], folder, seconds, mark)
+    return await _ran(["/bin/sh", "-c", _GUARDED, "sh", command, mark], folder, seconds, mark, hear)
 
 
 async def ran_program(arguments: Sequence[str], folder: Path, seconds: float) -> Ran:
@@ -115,14 +116,17 @@ class Kept:
 
 
 class _Listener(asyncio.SubprocessProtocol):
-    def __init__(self) -> None:
+    def __init__(self, hear: Callable[[bytes], object] | None) -> None:
         loop = asyncio.get_running_loop()
         self.kept = Kept()
+        self._hear = hear
         self.ended: asyncio.Future[None] = loop.create_future()
         self.silent: asyncio.Future[None] = loop.create_future()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         self.kept.add(data)
+        if self._hear is not None:
+            self._hear(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1 and not self.silent.done():
@@ -133,7 +137,13 @@ class _Listener(asyncio.SubprocessProtocol):
             self.ended.set_result(None)
 
 
-async def _ran(arguments: Sequence[str] | str, folder: Path, seconds: float, mark: str) -> Ran:
+async def _ran(
+    arguments: Sequence[str] | str,
+    folder: Path,
+    seconds: float,
+    mark: str,
+    hear: Callable[[bytes], object] | None = None,
+) -> Ran:
     loop, begun = asyncio.get_running_loop(), _ticks() if mark else 0.0
     options: dict[str, Any] = {
         "stdin": subprocess.PIPE,  # open until the end: the guard reads it
@@ -143,9 +153,9 @@ async def _ran(arguments: Sequence[str] | str, folder: Path, seconds: float, mar
         "env": without_secrets(os.environ),
     }
     if isinstance(arguments, str):
-        starting = asyncio.ensure_future(loop.subprocess_shell(_Listener, arguments, **options))
+        starting = asyncio.ensure_future(loop.subprocess_shell(lambda: _Listener(hear), arguments, **options))
     else:
-        coroutine = loop.subprocess_exec(_Listener, *arguments, start_new_session=True, **options)
+        coroutine = loop.subprocess_exec(lambda: _Listener(hear), *arguments, start_new_session=True, **options)
         starting = asyncio.ensure_future(coroutine)
     try:
         transport, listener = await asyncio.shield(starting)

@@ -1,29 +1,26 @@
-"""Markdown, notes and boxes as lines for a terminal.
+"""Notes, calls and boxes as lines for a terminal.
 
 An answer is rendered block by block: a block is complete at a blank line outside of code, or where code ends.
 """
 
 from __future__ import annotations
 
-import io
-import os
 import re
-import shutil
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console, RenderableType
-from rich.markdown import Markdown
+from rich.console import RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
 from .._platform.lazy import lazy_pattern
 from .._platform.units import counted
+from .._platform.visible import exposed, visible
 from ..agent import AgentEvent
-from ..export.escapes import exposed, visible
 from ..log.messages import ToolCall, compact_json
 from ..session import Session
 from ..workspace.diff import NetChange
 from ..workspace.diff.folding import differences
+from .markup import lines_of
 from .plain import GIST, folded, gist
 
 _FENCES = ("```", "~~~")
@@ -70,35 +67,6 @@ class Blocks:
             self._fence = line[: len(line) - len(line.lstrip(line[0]))]
             return False
         return not line
-
-
-def columns() -> int:
-    """The width of the terminal."""
-    return max(20, shutil.get_terminal_size().columns)
-
-
-def lines_of(*shown: RenderableType) -> str:
-    """The text that shows these on a terminal of this width; without colours if `NO_COLOR` is set or the terminal has
-    none."""
-    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") in ("dumb", "unknown")
-    stream = io.StringIO()
-    console = Console(
-        file=stream,
-        force_terminal=True,
-        width=columns() - 1,
-        color_system=None if plain else "standard",
-        no_color=plain,
-        highlight=False,
-        legacy_windows=False,
-    )
-    for renderable in shown:
-        console.print(renderable)
-    return stream.getvalue()
-
-
-def markdown(text: str) -> str:
-    """Markdown as lines, with the control characters of the text escaped."""
-    return lines_of(Markdown(visible(text), code_theme="ansi_dark", hyperlinks=False))
 
 
 def note(text: str, style: str = "dim") -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
@@ -23,23 +24,31 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.styles import Style
 
 from .._platform.exceptions import described
 from .._platform.stdlib import quiet_log
+from .._platform.visible import visible
 from ..agent import AgentEvent, Question
 from ..errors import TurnlogError
-from ..export.escapes import visible
-from ..export.wording import dollars, is_priced
+from ..models.pricing import dollars, is_priced
 from .commands import completions, is_command, run_command
 from .conversation import Chat
+from .markup import columns, markdown
 from .plain import folded
-from .rendering import Blocks, call_in_full, changed_files, columns, markdown, note, said, tool_line
+from .rendering import Blocks, call_in_full, changed_files, note, said, tool_line
 
 _TAIL = 12
 """The most lines of the unfinished block that are shown above the input line."""
 
+_WIDEST = 1_000
+"""The most characters of a line of a running command that are kept for the screen."""
+
 _FOLDED = 20
 """A paste of more lines is shown in a few words until it is sent."""
+
+_DROPPED = ("session", "cached", "model", "tokens")
+"""What the status line does without where it has no room, the first first. It always has the cost."""
 
 _REDRAWN, _WRITTEN = 0.02, 0.05
 """The least seconds between two redraws of the bottom, and between two writes above it."""
@@ -68,13 +77,15 @@ class _Terminal:
     def __init__(self, conversation: Chat, history: Path | None, input: Input | None, output: Output | None) -> None:
         self._talk = conversation
         self._talk.ask = self._asked
+        self._talk.hear = self._heard
         self._blocks = Blocks()
         self._waiting: list[str] = []
         self._pastes: list[str] = []
         self._answering: asyncio.Task[None] | None = None
         self._question: tuple[str, asyncio.Future[str]] | None = None
         self._busy = ""
-        self._facts = ""
+        self._facts: Mapping[str, str] = {}
+        self._live: deque[str] = deque(maxlen=_TAIL)  # the last lines of a running command
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         typed_history: History = InMemoryHistory() if history is None else _Typed(history, conversation)
         self._prompt: PromptSession[str] = PromptSession(
@@ -87,6 +98,7 @@ class _Terminal:
             multiline=True,
             history=typed_history,
             erase_when_done=True,
+            style=Style.from_dict({"live": "ansibrightblack"}),
             color_depth=ColorDepth.DEPTH_1_BIT if plain else None,
             input=input,
             output=output,
@@ -122,7 +134,7 @@ class _Terminal:
 
     async def _take(self, line: str) -> None:
         """Act on a line: answer a question, run a command, or send it to the model."""
-        if self._question is not None:
+        if self._question is not None and not is_command(line or " "):
             asked, answer = self._question
             self._question = None
             self._show(note(f"{asked}: {line.strip() or 'no'}"))
@@ -203,6 +215,8 @@ class _Terminal:
             case "tool_started" | "ran_tool" | "tool_result":
                 self._finish_block()
                 self._busy = "working" if event.kind != "tool_result" else "thinking"
+                self._show(note("\n".join(self._last_lines())) if self._live else "")
+                self._live.clear()
                 self._show(tool_line(event))
             case "error":
                 self._finish_block()
@@ -215,6 +229,17 @@ class _Terminal:
     def _finish_block(self) -> None:
         for block in self._blocks.end():
             self._show(markdown(block))
+
+    def _heard(self, output: bytes) -> None:
+        """Show the last lines of a running command. Of a line that is written over, as bars of progress are, it is the
+        newest text."""
+        begun = self._live.pop() if self._live else ""
+        for line in f"{begun}{output.decode('utf-8', 'replace')}".split("\n"):
+            self._live.append(line[line.rstrip("\r").rfind("\r") + 1 :][:_WIDEST])
+        self._redraw()
+
+    def _last_lines(self) -> list[str]:
+        return "\n".join(line.rstrip("\r") for line in self._live).rstrip("\n").split("\n")
 
     async def _asked(self, question: Question) -> str:
         """Ask whether a call may run; returns what the user enters."""
@@ -244,6 +269,9 @@ class _Terminal:
         if self._blocks.rest:
             lines = [piece for line in visible(self._blocks.rest).splitlines() for piece in _wrapped(line, width)]
             fragments.append(("", "\n".join(lines[-_TAIL:]) + "\n"))
+        if self._live:
+            lines = [visible(line, one_line=True)[:width] for line in self._last_lines()]
+            fragments.append(("class:live", "\n".join(lines) + "\n"))
         if self._question is not None:
             fragments.append(("bold", visible(self._question[0], one_line=True) + "\n"))
             fragments.append(("", "[y]es, [n]o, [a]lways, or why not: "))
@@ -254,26 +282,31 @@ class _Terminal:
     def _toolbar(self) -> str:
         waiting = f"{len(self._waiting)} waiting" if self._waiting else ""
         busy = "waiting for you" if self._question is not None else self._busy
-        parts = [waiting, busy and f"{busy}, Ctrl-C stops", self._facts]
-        return " " + " | ".join(filter(None, parts))[: columns() - 2]
+        ahead, width = [waiting, busy and f"{busy}, Ctrl-C stops"], columns() - 2
+        for dropped in range(len(_DROPPED) + 1):
+            facts = [fact for name, fact in self._facts.items() if name not in _DROPPED[:dropped]]
+            line = " | ".join(filter(None, [*ahead, *facts]))
+            if len(line) <= width:
+                break
+        return f" {line[:width]}"
 
     async def _measure(self) -> None:
         """Compute the text of the status line."""
         self._facts = await asyncio.to_thread(self._status)
         self._redraw()
 
-    def _status(self) -> str:
+    def _status(self) -> Mapping[str, str]:
         session = self._talk.session
         target, usage = session.target, session.usage
         if target is None:
-            return session.id
+            return {"session": session.id}
         cached = f"{100 * usage.cached // usage.input} % cached" if usage.input else ""
         tokens = session.window.tokens
         window = (
             f"{tokens:,} of {tokens + session.window.available:,} tokens"  # as `/context` has it, which explains it
         )
         price = dollars(session.cost) if is_priced(session.cost) else ""
-        return " | ".join(filter(None, (session.id, target.model, window, cached, price)))
+        return {"session": session.id, "model": target.model, "tokens": window, "cached": cached, "cost": price}
 
     # -- keys ------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
@@ -37,11 +37,13 @@ _SEARCH = Path(__file__).with_name("searching.py")
 
 
 class Workshop:
-    """The tools for one session and one folder. Paths outside of the folder are refused."""
+    """The tools for one session and one folder. Paths outside of the folder are refused. `hear` is called with the
+    output of a command, as it comes."""
 
-    def __init__(self, session: Session, folder: Path) -> None:
+    def __init__(self, session: Session, folder: Path, hear: Callable[[bytes], object] | None = None) -> None:
         self._root = folder.resolve()
         self._files = session.files(self._root)
+        self._hear = hear
 
     def close(self) -> None:
         """Delete the saved contents by which changes of files are found."""
@@ -156,7 +158,7 @@ class Workshop:
         self._folder(".")  # a command may have removed it
         async with self._watched():
             with _startable("command"):
-                ran = await ran_command(command, self._root, seconds)
+                ran = await ran_command(command, self._root, seconds, self._hear)
         if ran.code is None:
             raise subprocess.TimeoutExpired(clip(command, 100), seconds, output=ran.output)
         left = f"; processes that it left running were ended: {ran.left}" if ran.left else ""

@@ -6,26 +6,30 @@ import asyncio
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from .._platform.alike import grouped
 from .._platform.stdlib import quiet_log
 from .._platform.texts import install_extra
+from .._platform.units import counted
+from .._platform.visible import visible
 from ..chat.choice import Choice, choice_for, chosen
 from ..chat.conversation import Chat, busy_in_words
 from ..chat.plain import answer_once
-from ..errors import InputError, SessionNotFound, StoreError
-from ..export.escapes import visible
-from ..log.store import Store
+from ..errors import InputError, RunnerError, SessionNotFound, StoreError
+from ..importers.titles import shown_title
+from ..log.records import MessageRecord, PartialAnswer
+from ..log.store import LATEST, Store
 from ..runners.programs.runner import PROGRAMS
 from ..session import Session
 from ..session.open import open as open_session
 from ..stores import default_path
-from .arguments import add_command
+from ..stores.ids import session_named, short_ids
+from .arguments import AN_ID, add_command
 from .stores import opened, settings_of
 from .terminal import flush, is_terminal, out, out_bytes, out_json, say, stdin_bytes
 
@@ -40,9 +44,11 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     parser.add_argument("--base-url", metavar="URL", default="", help=text)
     text = "a server that imitates OpenAI's Chat API (`turnlog models --servers`; default: by URL or model)"
     parser.add_argument("--server", metavar="SERVER", default="", help=text)
-    parser.add_argument(
-        "--session", metavar="ID", default="", help="go on with this session, or give a new one this id"
-    )
+    which = parser.add_mutually_exclusive_group()
+    text = "go on with the last session"
+    which.add_argument("-c", "--continue", dest="session", action="store_const", const=LATEST, default="", help=text)
+    text = f"go on with a session ({AN_ID}), or give a new one this id"
+    which.add_argument("--session", metavar="ID", default="", help=text)
     text = "tools that run without a question, with commas between them: read_file, list_folder, search, edit_file, "
     parser.add_argument("--allow", metavar="TOOLS", default="", help=f"{text}run_command, or all")
     parser.add_argument("-p", metavar="PROMPT", dest="prompt", default=None, help="say this, print the answer, and end")
@@ -57,38 +63,80 @@ def _chat(arguments: Namespace) -> int:
         prompt = stdin_bytes().decode("utf-8", "replace")
     if prompt is not None and not prompt.strip():
         raise InputError("nothing to say: give -p PROMPT, or a prompt on standard input")
-    with opened(arguments, write=True, make=True) as store:
-        ids_before = {info.id for info in store.sessions()}
+    with opened(arguments, write=True, make=arguments.session != LATEST) as store:
         start = partial(open_session, store=store, settings=settings)
+        there = _found(store, arguments)
         with busy_in_words(arguments.session):
-            session, choice = _begun(arguments, start)
-        begun = session.id
+            session, choice = _begun(arguments, start, there=there)
+        begun, failed = session.id, False
+        _say_which(store, arguments, there=there)
         try:
             allowed = set(filter(None, arguments.allow.split(",")))
             talk = Chat(store, start, session, choice, folder=Path.cwd(), allowed=allowed)
             try:
                 return asyncio.run(_once(talk, prompt, arguments) if prompt is not None else _in_terminal(talk))
+            except RunnerError:
+                failed = prompt is not None
+                raise
             finally:
                 session = talk.session
         finally:
             session.close()
-            if begun not in ids_before:
-                _remove_empty(store, begun)
+            if not there:
+                _remove_empty(store, begun, failed=failed)
 
 
-def _remove_empty(store: Store, session_id: str) -> None:
-    """Delete a session that this command created if it has no messages."""
+def _found(store: Store, arguments: Namespace) -> bool:
+    """Whether the session that is meant exists; then `session` becomes its whole id. Raises SessionNotFound for a name
+    that several have, and for `latest` and -2 where there is no such session."""
+    name = arguments.session
+    if not name:
+        return False
+    try:
+        arguments.session = session_named(store, name)
+    except SessionNotFound:
+        if name == LATEST or name[:1] == "-" or any(info.id.startswith(name) for info in store.sessions()):
+            raise
+        return False
+    return True
+
+
+def _say_which(store: Store, arguments: Namespace, *, there: bool) -> None:
+    """Say with which session the chat goes on, or that a new one got the name: a slip of the finger would begin anew,
+    without a word of what was said before."""
+    name = arguments.session
+    if name and not there:
+        say(f"new session {name}")
+    if not there:
+        return
+    info = store.info(name)
+    title = shown_title(store, info)
+    most = max(8, len(short_ids([name], store.sessions())[name]))
+    shown = f"{name[:most]}…" if len(name) > most + 1 else name
+    say(visible(f'going on with {shown} "{title}" ({counted(info.messages, "message")})', one_line=True))
+
+
+def _remove_empty(store: Store, session_id: str, *, failed: bool) -> None:
+    """Delete a session that this command created if it has no messages or, where the answer to its only prompt
+    `failed`, nothing from the model."""
     with suppress(StoreError):  # somebody else deleted it, or writes to it
         info = store.info(session_id)
-        if not info.messages:
+        bodies = (record.body for record in store.of_kinds(session_id, ("message", "partial")))
+        said = (body.message for body in bodies if isinstance(body, (MessageRecord, PartialAnswer)))
+        if failed and not any(message.parts for message in said if message.role != "user"):
+            store.delete(session_id, expected=info.records)
+            say("no answer came, so the new session is not kept")
+        elif not info.messages:
             store.delete(session_id, expected=info.records)
 
 
-def _begun(arguments: Namespace, start: Callable[..., Session]) -> tuple[Session, Choice]:
-    """The session and the model: the model that the options name, else the session's, else one whose key is set."""
+def _begun(arguments: Namespace, start: partial[Session], *, there: bool) -> tuple[Session, Choice]:
+    """The session and the model: the model that the options name, else the session's, else one whose key is set. A new
+    session has the folder as a label."""
+    session = None
     with ExitStack() as opened:  # what is closed if there is no model
-        session = _there(arguments.session, start)
-        if session is not None:
+        if there:
+            session = start(arguments.session, create=False)
             opened.callback(session.close)
             if session.target is not None and not (arguments.model or arguments.program):
                 if not arguments.base_url:
@@ -99,21 +147,14 @@ def _begun(arguments: Namespace, start: Callable[..., Session]) -> tuple[Session
         choice = chosen(arguments.model, arguments.program or "", base_url=arguments.base_url, server=arguments.server)
         opened.pop_all()
     if session is None:
-        session = start(arguments.session, target=choice.target)
+        redactor, folder = start.keywords["settings"].redactor, str(Path.cwd())
+        labels = {"folder": folder if redactor is None else redactor.text(folder)[0]}
+        session = start(arguments.session, target=choice.target, labels=labels)
     if session.target != choice.target:
-        for loss in session.switch(choice.target):
-            say(f"lost with the new model: {loss.detail}")
+        losses = session.switch(choice.target)
+        for _, what, _ in grouped(("", loss.detail, ()) for loss in losses):
+            say(f"lost with the new model: {what}")
     return session, choice
-
-
-def _there(session_id: str, start: Callable[..., Session]) -> Session | None:
-    """The session with that id, opened; None if the id is empty or the store has no such session."""
-    if not session_id:
-        return None
-    try:
-        return start(session_id, create=False)
-    except SessionNotFound:
-        return None
 
 
 async def _once(talk: Chat, prompt: str, arguments: Namespace) -> int:

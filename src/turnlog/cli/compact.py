@@ -10,7 +10,7 @@ from ..log.actions import SHRINKING
 from ..log.records import Decision
 from ..session.compactor import Compaction
 from ..view.explain import Ruling
-from .arguments import WHOLE_ID, add_command, number
+from .arguments import AN_ID, add_command, number
 from .decisions import decision_json, decision_lines, fates, saving, span
 from .stores import opened_session
 from .targets import add_target, add_terms, target_of, usual_target
@@ -20,7 +20,7 @@ from .terminal import out_json, out_line, out_lines, say
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
     compact = add_command(commands, store, "compact")
-    compact.add_argument("id", metavar="ID", help=WHOLE_ID)
+    compact.add_argument("id", metavar="ID", help=AN_ID)
     text = "summarise all but the newest N turns (default: apply the strategy until requests are half as large)"
     compact.add_argument("--keep", metavar="N", type=number("turns", 1), help=text)
     add_terms(compact)
@@ -29,7 +29,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     compact.add_argument("--json", action="store_true", help="one JSON object")
     compact.set_defaults(run=_compact)
     undo = add_command(commands, store, "undo")
-    undo.add_argument("id", metavar="ID", help=WHOLE_ID)
+    undo.add_argument("id", metavar="ID", help=AN_ID)
     undo.add_argument("--json", action="store_true", help="one JSON object")
     undo.set_defaults(run=_undo)
 

@@ -12,6 +12,7 @@ from .._platform.texts import without_password
 from ..config.settings import Settings, keys
 from ..session.settings import loaded, project_file, unknown_variables, user_file
 from .arguments import add_command
+from .stores import is_missing, place, told_place
 from .terminal import out_json, out_line, say
 
 
@@ -29,6 +30,8 @@ def _config(arguments: Namespace) -> int:
     if arguments.path:
         return _paths(arguments.json)
     configuration = loaded({"store": arguments.store or None, "key": arguments.key or None})
+    if not arguments.json:
+        out_line(f"# the store is {told_place(arguments)}" + ", which does not exist yet" * is_missing(arguments))
     for name, key in keys().items():
         if not key.in_files:
             continue
@@ -36,7 +39,8 @@ def _config(arguments: Namespace) -> int:
         if name == "store":
             value = without_password(value)
         if arguments.json:
-            out_json({"key": name, "value": value, "from": configuration.origins[name], "allowed": key.kind.allowed})
+            row = {"key": name, "value": value, "from": configuration.origins[name], "allowed": key.kind.allowed}
+            out_json(row | ({"place": without_password(place(arguments))} if name == "store" else {}))
         elif value is None:
             out_line(f"# {name} is not set  # {configuration.origins[name]}")
         else:

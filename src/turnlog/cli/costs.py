@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from ..export.wording import at_least, charged, dollars, longer
+from ..export.wording import at_least, charged, longer
 from ..log.bills import Bills, total_usage
 from ..models.catalog import own_file
-from ..models.pricing import cost, total_cost
+from ..models.pricing import cost, dollars, total_cost
 from ..providers.spelling import without
 from .tables import table
 

@@ -1,4 +1,4 @@
-"""Decisions as text and as JSON."""
+"""Decisions as text and as JSON, and the records that a turn or a rewind has."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from operator import attrgetter
 from typing import Any, get_args
 
 from .._platform.units import counted
+from ..errors import InputError
 from ..log.actions import HIDING
 from ..log.records import Decision
 from ..log.store import Store
 from ..view.decisions import Rewinds
 from ..view.explain import Account, Explanation, Fate, Ruling
+from ..view.turns import turn_spans
+from .tables import folded
 
 
 def fates(accounts: Iterable[Account]) -> str:
@@ -30,6 +33,14 @@ def newest_of(numbers: Sequence[int]) -> str:
 def rewinds_of(store: Store, session_id: str) -> Rewinds:
     """The rewinds of a session."""
     return Rewinds.of(store.of_kinds(session_id, ("decision",)))
+
+
+def turn_span(store: Store, session_id: str, turn: int, last: int) -> tuple[int, int]:
+    """The first and last record of a turn. Raises InputError if the session has no turn of that number."""
+    spans = turn_spans(store.of_kinds(session_id, ("message", "turn_opened", "turn_closed", "turn_resumed")), last)
+    if abs(turn) > len(spans):
+        raise InputError(f"--turn: session {session_id!r} has {counted(len(spans), 'turn')}, none with number {turn}")
+    return spans[turn - 1 if turn > 0 else turn]
 
 
 def saving(before: int, after: int) -> str:
@@ -63,7 +74,7 @@ def _summary_that_leaves(ruling: Ruling, rulings: Iterable[Ruling]) -> Decision 
 
 
 def decision_lines(rulings: Sequence[Ruling], explanation: Explanation) -> Iterator[str]:
-    """One line for each decision: number, action, records, sizes, reason, and the tokens of its summary if it is
+    """A line for each decision: number, action, records, sizes, reason, and the tokens of its summary if it is
     shown."""
     summaries = explanation.summaries
     for ruling in rulings:
@@ -73,7 +84,7 @@ def decision_lines(rulings: Sequence[Ruling], explanation: Explanation) -> Itera
         gone = f"(taken back by {ruling.ended_by})" if ruling.ended_by else ""
         summary = f"(summary: {summaries[ruling.n]:,} tokens)" if ruling.n in summaries else ""
         words = [span(ruling, [*explanation.rulings, *rulings]), figures, about, decision.why, summary, gone]
-        yield f"{ruling.n:>5}  {decision.action:<9} {'  '.join(word for word in words if word)}"
+        yield from folded(f"{ruling.n:>5}  {decision.action:<9} {'  '.join(word for word in words if word)}", 17)
 
 
 def decision_json(ruling: Ruling) -> dict[str, Any]:

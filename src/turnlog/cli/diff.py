@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import base64
 import sys
-import unicodedata
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import Any
 
 from .._platform.units import counted
-from ..errors import InputError
-from ..export.escapes import visible
+from .._platform.visible import visible
 from ..log.records import FileChange
 from ..log.store import Store
-from ..view.turns import turn_spans
 from ..workspace.diff import FileDiff, NetChange, net_changes, patch_lines
 from ..workspace.diff.folding import differences, root_of
 from ..workspace.diff.paths import place_of
-from .arguments import ANY_ID, add_command
-from .decisions import rewinds_of
+from ..workspace.diff.stat import diff_stat
+from .arguments import AN_ID, add_command, turn_number
+from .decisions import rewinds_of, turn_span
+from .drawing import shortened_path
 from .stores import opened
-from .terminal import is_terminal, out, out_bytes, out_coloured, out_json, say
+from .tables import terminal_width
+from .terminal import is_terminal, out, out_bytes, out_coloured, out_json, paged, say
 
 _Found = tuple[NetChange, FileDiff | str]
 """A change, and its diff or the reason for its absence."""
@@ -32,8 +32,8 @@ _OUTSIDE = "it is outside the folder that the session worked in"
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
     diff = add_command(commands, store, "diff")
-    diff.add_argument("id", metavar="ID", help=ANY_ID)
-    diff.add_argument("--turn", metavar="N", type=_turn, help="only changes of the Nth turn; -1 is the last")
+    diff.add_argument("id", metavar="ID", help=AN_ID)
+    diff.add_argument("--turn", metavar="N", type=turn_number, help="only changes of the Nth turn; -1 is the last")
     diff.add_argument("--rewound", action="store_true", help="only changes that a rewind took back")
     diff.add_argument("--stat", action="store_true", help="the files and numbers of lines, without the lines")
     text = "the folder that paths are relative to (default: the one that the session worked in)"
@@ -42,18 +42,13 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     diff.set_defaults(run=_diff)
 
 
-def _turn(text: str) -> int:
-    if not text.removeprefix("-").isdecimal() or int(text) == 0:
-        raise ArgumentTypeError(f"{text!r} is not the number of a turn; 1 is the first turn, -1 the last")
-    return int(text)
-
-
 def _diff(arguments: Namespace) -> int:
     with opened(arguments) as store:
         changes = differences(_changes(store, arguments), store.get_blob)
         if arguments.json:
             return _as_json(changes, patches=not arguments.stat)
-        return _stat(changes) if arguments.stat else _patch(changes)
+        with paged():
+            return _stat(changes) if arguments.stat else _patch(changes)
 
 
 def _changes(store: Store, arguments: Namespace) -> list[NetChange]:
@@ -64,7 +59,7 @@ def _changes(store: Store, arguments: Namespace) -> list[NetChange]:
     rewinds = rewinds_of(store, info.id)
     first, last = 1, info.records
     if arguments.turn is not None:
-        first, last = _span(store, info.id, arguments.turn, info.records)
+        first, last = turn_span(store, info.id, arguments.turn, info.records)
     chosen = [record for record in records if first <= record.n <= last]
     if arguments.rewound or arguments.turn is None:
         gone = [record for record in chosen if rewinds.by(record.n)]
@@ -74,14 +69,6 @@ def _changes(store: Store, arguments: Namespace) -> list[NetChange]:
     # Paths of a turn are relative to the same folder as those of the whole session.
     root = root_of(record.body for record in records if isinstance(record.body, FileChange))
     return net_changes(chosen, root=place_of(arguments.root, root))
-
-
-def _span(store: Store, session_id: str, turn: int, last: int) -> tuple[int, int]:
-    """The first and last record of a turn. Raises InputError if the session has no turn of that number."""
-    spans = turn_spans(store.of_kinds(session_id, ("message", "turn_opened", "turn_closed", "turn_resumed")), last)
-    if abs(turn) > len(spans):
-        raise InputError(f"--turn: session {session_id!r} has {counted(len(spans), 'turn')}, none with number {turn}")
-    return spans[turn - 1 if turn > 0 else turn]
 
 
 def _as_json(changes: Iterator[_Found], *, patches: bool) -> int:
@@ -137,46 +124,11 @@ def _show(diff: FileDiff) -> None:
 
 def _stat(changes: Iterator[_Found]) -> int:
     """Print the box of changed files."""
-    rows: list[tuple[str, str, str]] = []
-    additions = deletions = missing = 0
-    for change, diff in changes:
-        name = f"{change.old_path} → {change.path}" if change.old_path else change.path
-        if isinstance(diff, str):
-            missing += 1
-            figures = "(?)"
-            say(f"{change.path}: {diff}")
-        else:
-            additions, deletions = additions + diff.additions, deletions + diff.deletions
-            figures = _binary(diff) if diff.is_binary else f"(+{diff.additions:,}, -{diff.deletions:,})"
-        rows.append((change.action.capitalize(), visible(name, one_line=True), figures))
-    if not rows:
+    stat = diff_stat(changes, width=terminal_width(), shortened=shortened_path)
+    for path, why in stat.unknown.items():
+        say(f"{path}: {why}")
+    if not stat.box:
         say("no file changes are on record")
-        return 0
-    total = f"{counted(len(rows), 'file')} (+{additions:,}, -{deletions:,})"
-    for line in _box(rows, total):
+    for line in stat.box.splitlines():
         out(line)
-    return 1 if missing else 0
-
-
-def _binary(diff: FileDiff) -> str:
-    before, after = diff.contents or (b"", b"")
-    return f"(binary, {len(before):,} → {len(after):,} bytes)"
-
-
-def _box(rows: list[tuple[str, str, str]], total: str) -> Iterator[str]:
-    wide = max(_width(name) for _, name, _ in rows)
-    lines = [f"{action:<8}  {name}{' ' * (wide - _width(name))}  {figures}" for action, name, figures in rows]
-    inner = max(map(_width, [*lines, total]))
-    yield f"┌{'─' * (inner + 2)}┐"
-    for line in lines:
-        yield f"│ {line}{' ' * (inner - _width(line))} │"
-    yield f"├{'─' * (inner + 2)}┤"
-    yield f"│ {total}{' ' * (inner - _width(total))} │"
-    yield f"└{'─' * (inner + 2)}┘"
-
-
-def _width(text: str) -> int:
-    """The number of terminal columns that a text takes."""
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
-    )
+    return 1 if stat.unknown else 0

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
+import msgspec
+
+from .._platform.lazy import lazy_pattern
 from .._platform.units import counted
 from ..log.records import Configuration, Note, PartialAnswer, TurnClosed
 from ..session.checkpoint import KILLED, unfinished_stream
@@ -19,15 +24,23 @@ from ..session.session import Session
 from ..view.consistency import Inconsistency, from_transcripts
 from ..view.tool_calls import CallInfo
 from ..view.turns import LEFT_OPEN
-from .arguments import ANY_ID, add_command
+from .arguments import AN_ID, add_command
 from .stores import opened, opened_session
-from .terminal import out_each, say
+from .terminal import out_json, out_lines, say
+
+_MANY = 4
+"""So many findings beside the first one that differ only in names and numbers become one line."""
+
+_DIFFERENT = lazy_pattern(r"'[^']*'|\d+")
+_UNPLACED = lazy_pattern(r"^(Approval|ToolStarted|ToolFinished): record \d+ has no call (.*)$")
+_RUNS = {"Approval": "an approval", "ToolStarted": "the beginning of a run", "ToolFinished": "the end of a run"}
+_WORDS = {"ledger": "tool run: ", "orphan": ""}
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
     doctor = add_command(commands, store, "doctor")
-    doctor.add_argument("id", metavar="ID", help=f"{ANY_ID}, except with --fix")
+    doctor.add_argument("id", metavar="ID", help=f"{AN_ID}, except with --fix")
     doctor.add_argument("--strict", action="store_true", help="include harmless findings")
     text = "close open turns, and record a stand-in result for every open call (not while the session is in use)"
     doctor.add_argument("--fix", action="store_true", help=text)
@@ -43,14 +56,39 @@ def _doctor(arguments: Namespace) -> int:
         log = SessionLog(store, arguments.id)
         findings = _findings(log, strict=arguments.strict)
         history = _history(log)
-    list(out_each((*findings, *history), _line, arguments))
+    if arguments.json:
+        for finding in (*findings, *history):
+            out_json(msgspec.to_builtins(finding))
+    else:
+        out_lines([*_lines(findings), *_lines(history)])
     say(counted(len(findings), "finding") if findings else "nothing unfinished")
     return 1 if findings else 0
 
 
+def _lines(findings: Iterable[Inconsistency]) -> Iterator[str]:
+    """A line for each finding. Of many that differ only in names and numbers, the first is told, with the records of
+    the others."""
+    alike: dict[str, list[Inconsistency]] = {}
+    for finding in findings:
+        alike.setdefault(_DIFFERENT.sub("", f"{finding.kind} {finding.detail}"), []).append(finding)
+    for first, *others in sorted(alike.values(), key=lambda each: each[0].records):
+        if len(others) < _MANY:
+            yield from map(_line, (first, *others))
+            continue
+        numbers = [str(finding.records[0]) for finding in others if finding.records]
+        where = ", ".join(numbers[:_MANY]) + (", ..." if len(numbers) > _MANY else "")
+        yield f"{_line(first)}; {len(others):,} more like it, in records {where}"
+
+
 def _line(finding: Inconsistency) -> str:
     where = ", ".join(map(str, finding.records))
-    return f"{'records' if len(finding.records) > 1 else 'record'} {where}: {finding.kind}: {finding.detail}"
+    detail = _UNPLACED.sub(_unplaced, finding.detail)
+    kind = _WORDS.get(finding.kind, f"{finding.kind}: ")
+    return f"{'records' if len(finding.records) > 1 else 'record'} {where}: {kind}{detail}"
+
+
+def _unplaced(match: re.Match[str]) -> str:
+    return f"{_RUNS[match[1]]} of call {match[2]}, which is not on record"
 
 
 def _findings(log: SessionLog, *, strict: bool) -> list[Inconsistency]:

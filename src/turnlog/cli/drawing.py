@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import unicodedata
 from collections.abc import Sequence
 
-from ..export.escapes import visible
+from .._platform.lazy import lazy_pattern
+from .._platform.visible import columns_of, visible
 from .terminal import is_terminal
 
+_PLACE = lazy_pattern(r"\S*/(?=[^/\s]+\.\w+[:(]\d)")
 _EIGHTHS = "▏▎▍▌▋▊▉█"
+_WORD = lazy_pattern(r"\s*\S+|\s+$")
 
 
 def room() -> int:
@@ -73,19 +75,71 @@ def marker_line(marks: Sequence[tuple[str, float]], width: int) -> list[str]:
 def clipped(text: str, width: int) -> str:
     """`text` on one line, escaped, padded or cut to `width` columns."""
     text = visible(text, one_line=True)
-    if _columns(text) > width:
+    if columns_of(text) > width:
         dots = "…" if _has("…") else "..."
-        while text and _columns(text) + len(dots) > width:
-            text = text[:-1]
-        text += dots
-    return text + " " * (width - _columns(text))
+        text = text[: _fitting(text[: 4 * width], width - len(dots))] + dots
+    return text + " " * (width - columns_of(text))
 
 
-def _columns(text: str) -> int:
-    """The number of columns that a text takes: two for a wide East Asian character, zero for a combining character."""
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
-    )
+def path_tail(path: str, width: int) -> str:
+    """The end of a path in at most `width` columns, so that the name of the file or folder is seen."""
+    sign = "/" if "/" in path else "\\"
+    parts = path.rstrip(sign).split(sign)
+    tail = parts[-1]
+    for part in reversed(parts[:-1]):
+        if not part or columns_of(part + sign + tail) > width:
+            break
+        tail = part + sign + tail
+    return clipped(tail, width).rstrip()
+
+
+def shortened_path(path: str, width: int) -> str:
+    """A path of at most `width` columns: folders in its middle leave first, as its name and its beginning say most."""
+    dots = "…" if _has("…") else "..."
+    if columns_of(path) <= width:
+        return path
+    first, *folders, name = path.replace("\\", "/").split("/") if "/" in path or "\\" in path else ("", path)
+    if not folders and not first:
+        return clipped(path, width).rstrip()
+    while folders and columns_of("/".join((first, dots, *folders, name))) > width:
+        folders = folders[1:]
+    for short in ("/".join((first, dots, *folders, name)), f"{dots}/{name}"):
+        if columns_of(short) <= width:
+            return short
+    return dots + name[-max(1, width - len(dots)) :]
+
+
+def shortened_line(line: str, width: int) -> str:
+    """A line about a place in a file (`src/a.py:3: ...`) in `width` columns: the folders of the file leave first."""
+    if columns_of(line) > width and (match := _PLACE.match(line)) is not None:
+        line = line[match.end() :]
+    return clipped(line, width).rstrip()
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """A line of text as lines of at most `width` columns, cut between words where that is possible."""
+    lines, width = [""], max(1, width)
+    for word in _WORD.findall(text):
+        if columns_of(lines[-1]) + columns_of(word) <= width:
+            lines[-1] += word
+            continue
+        rest = word.lstrip() if lines[-1].strip() else word
+        lines[len(lines) if lines[-1].strip() else -1 :] = [""]
+        while columns_of(rest) > width:
+            end = max(1, _fitting(rest[: 2 * width], width))
+            lines[-1:], rest = [rest[:end], ""], rest[end:]
+        lines[-1] = rest
+    return lines
+
+
+def _fitting(text: str, width: int) -> int:
+    """How many of the first characters of a text fit into `width` columns."""
+    used = 0
+    for i, char in enumerate(text):
+        used += columns_of(char)
+        if used > width:
+            return i
+    return len(text)
 
 
 def _has(characters: str) -> bool:

@@ -6,20 +6,22 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any, NoReturn
 
 from .._version import __version__
 from ..errors import CorruptRecord, InputError, TurnlogError, UnknownModelWarning
-from .arguments import COMMANDS, KEY, STORE, add_command
-from .terminal import discard_output, flush, in_order, out, place_of, say
+from .arguments import COMMANDS, KEY, STORE, add_command, no_command
+from .progress import counted_seconds
+from .terminal import discard_output, flush, in_order, is_terminal, out, paged, place_of, say
 
 EXIT_CODES = {
     0: "done",
-    1: "findings: violations, problems, secrets, something left out of an export or an import",
+    1: "findings: violations, problems, secrets, something that was left out",
     2: "the input or the command line cannot be used",
-    3: "the store or the system could not do it",
+    3: "the store, the system or whoever was to answer could not do it",
     4: "there is no session of that id",
     5: "damaged data in the store; commands that only read do all they can first",
     6: "the store was written by a newer turnlog",
@@ -30,8 +32,12 @@ EXIT_CODES = {
 }
 """What the exit codes mean. 1 to 7 are those of `turnlog.errors`."""
 
-_DESCRIPTION = "Keeps an LLM agent's conversation: one append-only log, and requests that every provider accepts."
+_DESCRIPTION = "Keeps what LLM agents say and do: one log, and requests that models accept."
 _EPILOG = "exit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())
+
+
+_OWN_SCREEN = ("chat", "demo", "handoff")
+"""Commands that write to the terminal in their own way."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -47,7 +53,8 @@ class _Parser(argparse.ArgumentParser):
     def _print_message(self, message: str, file: Any = None) -> None:
         text = message.rstrip("\n")
         if text and file is not None and file is sys.stdout:
-            out(text)
+            with paged():
+                out(text)
         elif text:
             say(text)
 
@@ -65,16 +72,16 @@ class _CommandParser(_Parser):
 
 def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """The parser of the whole command line, or of what `argv` needs of it: one command, or the list of all without
-    their options. The namespace of each command has `run`."""
+    their options. The namespace of each command has `run`; without a command there is the start page."""
     store = argparse.ArgumentParser(add_help=False)
     text = (
         "the store: a file, files:FOLDER or postgresql://USER@HOST/DATABASE "
         f"(default: ${STORE}, else your configuration's, else one in your home)"
     )
-    store.add_argument("--store", metavar="PATH", default=argparse.SUPPRESS, help=text)
+    store.add_argument("--store", metavar="PATH", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    store.add_argument("--key", metavar="WHERE", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     places = "file:PATH, env:NAME, passphrase-file:PATH, passphrase-env:NAME, ask (at the terminal) or none"
     key_text = f"key of an encrypted store: {places} (default: ${KEY}, else your configuration's)"
-    store.add_argument("--key", metavar="WHERE", default=argparse.SUPPRESS, help=key_text)
     parser = _Parser(
         prog="turnlog",
         description=_DESCRIPTION,
@@ -85,25 +92,26 @@ def build_parser(argv: Sequence[str] | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--store", metavar="PATH", default="", help=text)
     parser.add_argument("--key", metavar="WHERE", default="", help=key_text)
     parser.add_argument("--version", action="version", version=f"turnlog {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_CommandParser)
-    for module in dict.fromkeys(COMMANDS[name][0] for name in _commands(argv)):
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_CommandParser)
+    named = COMMANDS if argv is None else {_command(argv)} & COMMANDS.keys()
+    for module in dict.fromkeys(COMMANDS[name][0] for name in named):
         import_module(f"{__package__}.{module}").add_to(commands, store)
     for name in COMMANDS if not commands.choices else ():
         add_command(commands, None, name)
     return parser
 
 
-def _commands(argv: Sequence[str] | None) -> Iterable[str]:
-    """The commands whose modules a command line needs: one, or none if it names none; all of them for None."""
-    words = iter(argv or ())
+def _command(argv: Sequence[str]) -> str:
+    """The word where a command line has its command; "" if there is none, or another option ahead of it."""
+    words = iter(argv)
     for word in words:
         if word in ("--store", "--key"):
             next(words, None)
         elif not word.startswith("-"):
-            return (word,) if word in COMMANDS else ()
+            return word
         elif not word.startswith(("--store=", "--key=")):
-            return ()
-    return COMMANDS if argv is None else ()
+            break
+    return ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -133,8 +141,12 @@ def _run(argv: Sequence[str] | None) -> int:
         for word in argv or ():
             _check_word(word)
         argv = sys.argv[1:] if argv is None else argv
+        if (word := _command(argv)) and word not in COMMANDS:
+            raise InputError(no_command(word))
         arguments = build_parser(argv).parse_args(argv)
-        code: int = arguments.run(arguments)
+        run = getattr(arguments, "run", None) or import_module(f"{__package__}.start").start
+        with nullcontext() if word in _OWN_SCREEN else counted_seconds(word, is_terminal):
+            code: int = run(arguments)
         code = code or (CorruptRecord.exit_code if getattr(arguments, "damaged", None) else 0)
     except SystemExit as end:  # --help, --version, a usage error
         return end.code if isinstance(end.code, int) else 2

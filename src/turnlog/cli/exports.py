@@ -2,78 +2,82 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from .._platform.alike import grouped
+from .._platform.units import size_text
 from ..errors import InputError
 from ..export import FORMATS, save
 from ..log.store import Problem
 from ..providers import PROVIDERS
 from ..stores.ownership import is_part_of
 from ..stores.places import local_path
-from .arguments import ANY_ID, add_command
+from .arguments import AN_ID, add_command
 from .stores import opened, place
-from .terminal import out_bytes, say
-
-_FEW = 3
-"""Up to this many problems that differ only in an id each get a line."""
-
-_NUMBERS = 5
-"""At most this many record numbers are named for one problem."""
+from .terminal import is_terminal, out_bytes, say
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
     export = add_command(commands, store, "export")
-    export.add_argument("id", metavar="ID", help=ANY_ID)
+    export.add_argument("id", metavar="ID", help=AN_ID)
     help_text = f"html, markdown: to read; jsonl, json: for `turnlog import`; {', '.join(PROVIDERS)}: a request body"
     export.add_argument("--format", choices=list(FORMATS), required=True, help=help_text)
     help_text = (
         "write to this file, which is replaced if the export is not stopped by an error (default: standard output)"
     )
-    export.add_argument("--output", metavar="FILE", default="", help=help_text)
+    export.add_argument("-o", "--output", metavar="FILE", default="", help=help_text)
+    only = export.add_mutually_exclusive_group()
+    only.add_argument(
+        "--messages", action="store_true", help="with markdown: every message as it is, instead of the talk"
+    )
+    only.add_argument("--records", action="store_true", help="with markdown: every record, instead of the talk")
+    add_open(export)
     export.set_defaults(run=_export)
+
+
+def add_open(parser: ArgumentParser) -> None:
+    """Add the option `--open` to a command that writes a file."""
+    parser.add_argument("--open", action="store_true", help="open the file in the browser (needs --output)")
+
+
+def told(arguments: Namespace) -> None:
+    """Say which file was written, and open it if the user wants to see it."""
+    path = Path(arguments.output)
+    say(f"wrote {path} ({size_text(path.stat().st_size)})")
+    if arguments.open and not import_module("webbrowser").open(path.resolve().as_uri()):
+        say("--open: there is no browser that could be opened")
 
 
 def _export(arguments: Namespace) -> int:
     problems: list[Problem] = []
+    if arguments.open and not arguments.output:
+        raise InputError("--open: give the file with --output")
+    if (arguments.messages or arguments.records) and arguments.format != "markdown":
+        raise InputError("--messages and --records are for --format markdown")
+    if arguments.format == "html" and not arguments.output and is_terminal(sys.stdout):
+        raise InputError("HTML is not for a terminal: give a file with --output (and --open)")
+    form = arguments.format + ("-messages" if arguments.messages else "-records" if arguments.records else "")
     store_path = local_path(place(arguments))
     if arguments.output and store_path is not None and is_part_of(store_path, Path(arguments.output)):
         raise InputError(f"--output: {arguments.output} is a file of the store itself; give another file")
     with opened(arguments) as store:
         if arguments.output:
-            problems = save(store, arguments.id, arguments.format, arguments.output)
+            problems = save(store, arguments.id, form, arguments.output)
+            told(arguments)
         else:
-            out_bytes(FORMATS[arguments.format](store, arguments.id, problems))
+            out_bytes(FORMATS[form](store, arguments.id, problems))
     for line in _problem_lines(problems):
         say(line)
     return 1 if problems else 0
 
 
 def _problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
-    """One line for each kind of problem: sessions of other programs have hundreds of the same kind."""
-    kinds = Counter(_kind(what) for what in {problem.what for problem in problems})
-    groups: dict[tuple[str, str], list[Problem]] = {}
-    for problem in problems:
-        kind = _kind(problem.what)
-        groups.setdefault((problem.session, problem.what if kinds[kind] <= _FEW else kind), []).append(problem)
-    for (session, _), group in groups.items():
-        numbers = list(dict.fromkeys(problem.record for problem in group if problem.record))
-        named = ", ".join(map(str, numbers[:_NUMBERS]))
-        omitted = f" and {len(numbers) - _NUMBERS:,} more" if len(numbers) > _NUMBERS else ""
-        where = f", record{'s' if len(numbers) > 1 else ''} {named}{omitted}" if numbers else ""
-        alike = len({problem.what for problem in group}) - 1
-        yield f"{session}{where}: {group[0].what}" + (f" (and {alike:,} alike)" if alike else "")
-
-
-def _kind(what: str) -> str:
-    """The text of a problem without call ids, positions, hashes and names in quotes."""
-    words = what.split(" ")
-    return " ".join(
-        word
-        for before, word in zip(["", *words], words, strict=False)
-        if before != "call" and not word.startswith("'") and not any(char.isdigit() for char in word)
-    )
+    """One line for each kind of problem."""
+    for session, what, records in grouped((problem.session, problem.what, (problem.record,)) for problem in problems):
+        yield f"{session}, {records}: {what}" if records else f"{session}: {what}"

@@ -10,7 +10,7 @@ from ..log.budget import PRESETS
 from ..requests.fit import fit
 from .arguments import add_command, number
 from .documents import json_object
-from .request import sentence
+from .request import change_lines
 from .targets import PROVIDER_OF_BODY
 from .terminal import as_json, out_bytes, say
 
@@ -39,10 +39,8 @@ def _fit(arguments: Namespace) -> int:
         provider=arguments.provider,
     )
     out_bytes([as_json(fitted.body, indent=2).encode("utf-8"), b"\n"])
-    for edit in fitted.edits:
-        say(sentence("edit", edit))
-    for loss in fitted.losses:
-        say(sentence("loss", loss))
+    for line in change_lines([*(("edit", edit) for edit in fitted.edits), *(("loss", loss) for loss in fitted.losses)]):
+        say(line)
     done = f"{counted(len(fitted.edits), 'edit')}, {counted(len(fitted.losses), 'loss')}"
     say(f"{arguments.file}: {counted(len(fitted.view), 'message')}, {fitted.tokens:,} tokens, {done}")
     return 0

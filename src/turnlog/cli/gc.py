@@ -9,15 +9,18 @@ from typing import Any
 
 import msgspec
 
+from .._platform.times import day
 from .._platform.units import AGES, SIZES, counted, old_max_size, read_age, read_size, size_text
+from .._platform.visible import visible
 from ..errors import InputError
-from ..importers.titles import first_words
+from ..importers.titles import shown_title
 from ..log.store import Store
 from ..session.collect import collect, limits_of
+from ..stores.ids import families, short_ids
 from ..stores.retention import Collected, Limits
 from .arguments import add_command, checked, number
 from .stores import is_missing, opened, place, settings_of
-from .tables import table
+from .tables import Column, laid_out, terminal_width
 from .terminal import agreed, is_terminal, out_json, out_lines, say
 
 
@@ -40,7 +43,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     gc.add_argument("--json", action="store_true", help="one JSON object")
     gc.set_defaults(run=_gc)
     keep = add_command(commands, store, "keep")
-    keep.add_argument("ids", metavar="ID", nargs="+", help="the whole ids of the sessions")
+    keep.add_argument("ids", metavar="ID", nargs="+", help="the ids of the sessions")
     keep.add_argument("--undo", action="store_true", help="unprotect them")
     keep.set_defaults(run=_keep)
 
@@ -102,13 +105,29 @@ def _limits(arguments: Namespace) -> Limits:
 
 
 def _table(collected: Collected, store: Store) -> list[str]:
-    rows = [(each.session, each.updated, size_text(each.size), each.why, each.title) for each in collected.gone]
-    rows += [
-        (compressed.session, compressed.updated, size_text(compressed.before), "to be compressed", compressed.title)
-        for compressed in collected.compressed
+    """What goes, subagents and forks folded under their session, and what is compressed; on a terminal with short ids
+    and dates."""
+    infos = store.sessions()
+    sizes = {each.session: each.size for each in collected.gone} | {
+        each.session: each.before for each in collected.compressed
+    }
+    why = {each.session: each.why for each in collected.gone}
+    order = {name: i for i, name in enumerate(sizes)}
+    rows = sorted(families(info for info in infos if info.id in sizes), key=lambda row: order[row.info.id])
+    if not rows:
+        return []
+    short = short_ids([row.info.id for row in rows], infos) if terminal_width() else {}
+    held = [(row.info, *row.folded) for row in rows]
+    columns = [
+        Column("ID", [short.get(row.info.id, row.info.id) for row in rows]),
+        Column("UPDATED", [day(row.info.updated) if short else row.info.updated for row in rows], side=">"),
+        Column("SIZE", [size_text(sum(sizes[info.id] for info in each)) for each in held], side=">"),
+        Column("WHY", [why.get(row.info.id, "to be compressed") for row in rows]),
     ]
-    named = [(*row[:-1], row[-1] or first_words(store, row[0])) for row in rows]
-    return list(table(("ID", "UPDATED", "SIZE", "WHY", "TITLE"), named, right=("SIZE",))) if rows else []
+    if any(row.folded for row in rows):
+        columns.append(Column("+", [f"+{len(row.folded)}" if row.folded else "" for row in rows], side=">"))
+    titles = [shown_title(store, row.info) for row in rows]
+    return list(laid_out(columns, "TITLE", [visible(title, one_line=True) for title in titles]))
 
 
 def _account(collected: Collected) -> list[str]:

@@ -17,8 +17,8 @@ import msgspec
 
 from .._platform.files import write_whole
 from .._platform.units import counted
+from .._platform.visible import visible
 from ..errors import InputError, RunnerNotFound
-from ..export.escapes import visible
 from ..handoff import Handoff, handoff, session_file
 from ..handoff.handoff import MAX_TOKENS, MODELS
 from ..redaction.redactor import counts_text
@@ -26,7 +26,7 @@ from ..runners.programs.runner import PROGRAMS
 from .arguments import add_command, number
 from .request import source_of
 from .stores import settings_of
-from .terminal import is_terminal, out, out_bytes, out_json, say
+from .terminal import is_terminal, out, out_bytes, out_json, paged, say
 
 _LONGEST = 120_000
 """The most bytes of a prompt on a command line; Linux allows 131,071 (`MAX_ARG_STRLEN`)."""
@@ -68,14 +68,16 @@ def _handoff(arguments: Namespace) -> int:
     elif not arguments.start:
         _print(transfer.prompt)
     replaced = f"; secrets replaced: {counts_text(transfer.redacted)}" if transfer.redacted else ""
-    say(f"{counted(transfer.records, 'record')} in {counted(transfer.tokens, 'token')}{replaced}")
+    step = f".  --start begins {transfer.to} with it" if is_terminal(sys.stdout) and not arguments.start else ""
+    say(f"{counted(transfer.records, 'record')} in {counted(transfer.tokens, 'token')}{replaced}{step}")
     return _start(transfer) if arguments.start else 0
 
 
 def _print(prompt: str) -> None:
     """Print the prompt: escaped on a terminal, unchanged for a program that reads it."""
     if is_terminal(sys.stdout):
-        out(visible(prompt))
+        with paged():
+            out(visible(prompt))
     else:
         out_bytes([f"{prompt}\n".encode("utf-8", "replace")])
 

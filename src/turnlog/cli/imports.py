@@ -2,35 +2,50 @@
 
 from __future__ import annotations
 
+import math
+import os
 import stat
 import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
-from datetime import timedelta
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from .._platform.units import AGES, counted, read_age
+from .. import importers  # formats load when a file is read: most imports meet nothing new
+from .._platform.alike import kind_of
+from .._platform.texts import without_password
+from .._platform.units import AGES, counted, read_age, size_text
 from ..errors import Conflict, CorruptRecord, ImportFailed, InputError, TurnlogError
-from ..importers import Imported, detect, read_file
 from ..importers.discovery import discover
-from ..importers.protocol import Origin, origin_name
+from ..importers.known_files import KnownFiles
+from ..importers.protocol import Imported, Origin, origin_name
 from ..importers.sync.session import Synced, sync_session, without_secrets
 from ..log.messages import ToolCall
 from ..log.records import MessageBody
 from ..log.store import Store
 from ..redaction import Redactor
+from ..stores.places import local_path
 from .arguments import add_command, checked
-from .stores import opened, settings_of
-from .terminal import is_terminal, out_json, out_line, place_of, say, say_over, stdin_bytes
+from .drawing import clipped
+from .stores import opened, place, settings_of
+from .tables import terminal_width
+from .terminal import is_terminal, out_json, out_line, out_lines, place_of, say, say_over, stdin_bytes
 
 _WIDTH = 79
 """Characters of the progress line."""
+
+_STATUSES = ("new", "continued", "unchanged", "diverged")
+
+_FEW = 3
+"""Up to this many warnings of a kind each get a line."""
+
+_SUFFIXES = ("-jsonl", "-json", "-rollout", "-traj", "-events", "-session")
+"""Endings of formats that say how a program writes, not which one."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -41,6 +56,8 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     parser.add_argument("--discover", metavar="HOME", nargs="?", const="~", help=text)
     text = "with --discover, only files written to within this time, such as 30d"
     parser.add_argument("--newer-than", metavar="AGE", type=checked(read_age, AGES), help=text)
+    text = "list every session and every warning, and read files that did not change, too"
+    parser.add_argument("-v", "--verbose", action="store_true", help=text)
     parser.add_argument("--json", action="store_true", help="one JSON object a session, one a line")
     text = "store keys, tokens and passwords as they are (default: each is replaced by [redacted:...])"
     parser.add_argument("--unredacted", action="store_true", help=text)
@@ -52,56 +69,174 @@ def _import(arguments: Namespace) -> int:
         raise InputError("nothing to import: give files or folders, or use --discover")
     if arguments.newer_than is not None and arguments.discover is None:
         raise InputError("--newer-than works only with --discover; files given by name are read however old they are")
-    code = passed_over = met = 0
-    seen: set[str] = set()
-    discovered = [] if arguments.discover is None else _discovered(arguments.discover, arguments.newer_than)
-    progress = _Progress(0 if arguments.paths else len(discovered))
-    # Files that were read as part of another transcript are not read again.
-    new = (origin for origin in discovered if not isinstance(origin, Path) or str(origin) not in seen)
-    redactor = None if arguments.unredacted else settings_of(arguments).redactor
+    settings, where = settings_of(arguments), place(arguments)
+    files = [] if arguments.discover is None else _discovered(arguments)
+    progress = _Progress(0 if arguments.paths else len(files))
+    redactor = None if arguments.unredacted else settings.redactor
+    kinds = (redactor is None, settings.redact, settings.redact_patterns, settings.sensitive_patterns)
     with opened(arguments, write=True, make=True) as store:
-        for origin in chain(new, transcripts(arguments.paths, seen)):
-            progress.show(origin)
-            met += 1
-            if origin is None:
-                passed_over += 1
-                continue
-            sessions, failed = _read(origin)
+        path = local_path(where)
+        known = KnownFiles(store, where if path is None else str(path.absolute()), kinds)
+        run = _Import(store, redactor, known, arguments)
+        try:
+            # Files that were read as part of another transcript are not read again.
+            new = (each for each in files if not isinstance(each[1], Path) or str(each[1].absolute()) not in run.seen)
+            for agent, origin in chain(new, (("", each) for each in transcripts(arguments.paths, run.seen, known))):
+                progress.show(origin)
+                run.read(agent, origin, progress.clear)
             progress.clear()
-            code = max(code, int(any(warning.lost != "nothing" for each in sessions for warning in each.warnings)))
-            for imported in sessions:
-                seen.update(imported.files)
-                failed = _keep(store, imported, redactor, arguments.json) or failed
-            if failed is not None:
-                say(f"turnlog: {failed}")
-                code = max(code, failed.exit_code)
-    progress.clear()
-    if passed_over:
-        say(f"not a transcript, skipped: {counted(passed_over, 'file')}")
-    if not met and arguments.paths:
+            run.summarize(where)
+        finally:
+            progress.clear()
+            known.save()
+            run.tell()
+    if run.passed_over:
+        say(f"not a transcript, skipped: {counted(run.passed_over, 'file')}")
+    if not run.met and arguments.paths:
         say("nothing found to import: hidden folders are skipped, and --discover HOME searches the folders of agents")
-    return code
+    return run.code
 
 
-def _discovered(home: str, age: timedelta | None) -> list[Origin | InputError]:
-    """The files of agents in a home folder, without files older than `age` if it is given, and an error for each folder
-    that cannot be read."""
-    folder = Path(home).expanduser()
+class _Import:
+    """What an import met and did. `seen` are all files that were read, by their absolute paths."""
+
+    def __init__(self, store: Store, redactor: Redactor | None, known: KnownFiles, arguments: Namespace) -> None:
+        self._store, self._redactor, self._known, self._json = store, redactor, known, arguments.json
+        one = arguments.paths[0] if arguments.discover is None and len(arguments.paths) == 1 else ""
+        self._is_one = bool(one) and not Path(one).is_dir()
+        self._lists, self._groups = arguments.verbose or self._is_one, not arguments.verbose
+        self._begun = time.monotonic()
+        self._programs: dict[str, Counter[str]] = {}
+        self._told: list[str] = []
+        self.seen: set[str] = set()
+        self.code = self.passed_over = self.met = 0
+
+    def read(self, agent: str, origin: Origin | InputError | None, clear: Callable[[], None]) -> None:
+        """Import the sessions of a transcript, unless it did not change. `clear` is called before anything is
+        printed."""
+        self.met += 1
+        if origin is None:
+            self.passed_over += 1
+            return
+        if isinstance(origin, Path) and not (self._json or self._lists) and (known := self._known.find(origin)):
+            self.seen.update(known.files)
+            self._count(agent or known.agent, {"unchanged": len(known.sessions)})
+            return
+        began = time.time_ns()
+        sessions, failed = _read(origin)
+        clear()
+        agent = agent or (_program(sessions[0].format) if sessions else "")
+        kept: list[Synced] = []
+        for imported in sessions:
+            self.seen.update(map(os.path.abspath, imported.files))
+            stored = _stored(self._store, imported, self._redactor)
+            if isinstance(stored, TurnlogError):
+                failed = stored
+            else:
+                kept.append(stored[1])
+                self._report(agent, *stored)
+        damaged = any(warning.lost != "nothing" for each in sessions for warning in each.warnings)
+        self.code = max(self.code, int(damaged), 0 if failed is None else failed.exit_code)
+        if failed is not None:
+            self._told.append(f"turnlog: {failed}")
+        if sessions:
+            self._count(agent, Counter(each.status for each in kept))
+            # What has to be said again is read again.
+            if isinstance(origin, Path) and failed is None and not damaged and not any(each.exposed for each in kept):
+                files = [file for each in sessions for file in each.files]
+                self._known.add(origin, began, agent, [each.session for each in kept], files)
+
+    def _count(self, agent: str, numbers: Mapping[str, int]) -> None:
+        self._programs.setdefault(agent, Counter()).update({"files": 1, **numbers})
+
+    def _report(self, agent: str, imported: Imported, synced: Synced) -> None:
+        if synced.status != "unchanged":
+            self._programs.setdefault(agent, Counter()).update(secrets=sum(_redacted(imported).values()))
+        for damage in imported.warnings:
+            self._told.append(
+                f"{damage.file}" + (f", line {damage.line}" if damage.line else "") + f": {damage.message}"
+            )
+        if self._json:
+            out_json(_summary(imported, synced))
+        elif self._lists:
+            out_lines(_sentences(imported, synced))
+        if synced.exposed:
+            self._told.append(
+                f"{synced.session} was imported when fewer secrets were known; "
+                f"`turnlog scrub {synced.session}` removes them"
+            )
+        if synced.status == "diverged":
+            self._told.append(
+                f"{imported.session_id} contains another conversation; this one was imported as {synced.session}"
+            )
+
+    def summarize(self, where: str) -> None:
+        """Print a line for each program, and the total with the store."""
+        if self._json or self._is_one or not self._programs:
+            return
+        width = max(map(len, self._programs))
+        most = max(numbers["files"] for numbers in self._programs.values())
+        for agent, numbers in self._programs.items():
+            files = f"{numbers['files']:>{len(f'{most:,}')},} {'file' if numbers['files'] == 1 else 'files'}"
+            files = files.ljust(len(counted(most, "file")))
+            out_line(f"{agent:<{width}}  {files}  {_numbers(numbers)}".rstrip())
+        total = {status: sum(numbers[status] for numbers in self._programs.values()) for status in _STATUSES}
+        did = f"{_numbers(total) or 'nothing'} in {time.monotonic() - self._begun:.1f} s"
+        into = f"-> {_at_home(without_password(where))} ({size_text(self._store.used())})"
+        fits = len(f"{did} {into}") <= (terminal_width() or math.inf)
+        out_lines([f"{did} {into}"] if fits else [did, into])
+        hint = "" if self._lists else "      (-v lists every session)"
+        say(f"next: turnlog ls · turnlog search WORDS{hint}")
+
+    def tell(self) -> None:
+        """Print errors and warnings, many of a kind in one line."""
+        groups: dict[str, list[str]] = {}
+        for line in self._told:
+            groups.setdefault(kind_of(line.partition(": ")[2]) if self._groups else line, []).append(line)
+        for lines in groups.values():
+            few = lines if len(lines) <= _FEW or not self._groups else lines[:1]
+            for line in few:
+                say(line + (f" (and {len(lines) - 1:,} alike; -v shows each)" if few is not lines else ""))
+
+
+def _program(form: str) -> str:
+    """The program that writes a format."""
+    return next((form.removesuffix(suffix) for suffix in _SUFFIXES if form.endswith(suffix)), form)
+
+
+def _numbers(numbers: Mapping[str, int]) -> str:
+    """What became of sessions: `3 new, 36 unchanged, 1 secret redacted`."""
+    told = [f"{numbers[status]:,} {status}" for status in _STATUSES if numbers[status]]
+    secrets = numbers.get("secrets", 0)
+    return ", ".join(told + ([f"{counted(secrets, 'secret')} redacted"] if secrets else []))
+
+
+def _at_home(place: str) -> str:
+    """A path, with `~` for the home folder."""
+    home = os.path.expanduser("~")
+    return "~" + place.removeprefix(home) if home != os.sep and place.startswith(home + os.sep) else place
+
+
+def _discovered(arguments: Namespace) -> list[tuple[str, Origin | InputError]]:
+    """The files of agents in a home folder, each with its agent, without files older than `--newer-than`, and an error
+    for each folder that cannot be read."""
+    folder, age = Path(arguments.discover).expanduser(), arguments.newer_than
     if not folder.is_dir():
         raise InputError(f"--discover: {folder} is not a folder; give the home folder of the user who ran the agents")
     unreadable: list[OSError] = []
     agent_files = list(discover(folder, unreadable.append))
     agents = Counter(each.agent for each in agent_files)
     files = ", ".join(f"{agent} {counted(number, 'file')}" for agent, number in agents.items())
-    say(f"found in {folder}: {files or 'no sessions of agents'}")
+    if arguments.json or not files:
+        say(f"found in {folder}: {files or 'no sessions of agents'}")
     if age is not None:
         since = time.time() - age.total_seconds()
         young = [each for each in agent_files if _is_newer(each.path, since)]
         say(f"skipped, older: {counted(len(agent_files) - len(young), 'file')}")
         agent_files = young
     return [
-        *(_unreadable(error, Path(str(error.filename))) for error in unreadable),
-        *(each.path for each in agent_files),
+        *(("", _unreadable(error, Path(str(error.filename)))) for error in unreadable),
+        *((each.agent, each.path) for each in agent_files),
     ]
 
 
@@ -123,7 +258,7 @@ class _Bug(TurnlogError):
 def _read(origin: Origin | InputError) -> tuple[list[Imported], TurnlogError | None]:
     """The sessions of a transcript, and the error if reading failed."""
     try:
-        return ([], origin) if isinstance(origin, InputError) else (read_file(origin), None)
+        return ([], origin) if isinstance(origin, InputError) else (importers.read_file(origin), None)
     except ImportFailed as error:
         return [], error
     except OSError as error:
@@ -141,32 +276,19 @@ def _bug(name: str, error: Exception) -> _Bug:
     return _Bug(f"{name}: an error in turnlog itself, please report it: {place_of(error)}")
 
 
-def _keep(store: Store, imported: Imported, redactor: Redactor | None, json: bool) -> TurnlogError | None:
-    """Import one session and report it; returns the error if this failed, so that the others are still imported."""
-    for damage in imported.warnings:
-        say(f"{damage.file}" + (f", line {damage.line}" if damage.line else "") + f": {damage.message}")
+def _stored(store: Store, imported: Imported, redactor: Redactor | None) -> tuple[Imported, Synced] | TurnlogError:
+    """Import one session; returns it without secrets and what became of it, or the error if this failed, so that the
+    others are still imported."""
     try:
         if redactor is not None:
             imported = without_secrets(imported, redactor)
-        synced = sync_session(store, imported, redactor)
+        return imported, sync_session(store, imported, redactor)
     except (InputError, Conflict, CorruptRecord) as error:
         return error
     except (TurnlogError, OSError):  # an error of the store, not of the transcript
         raise
     except Exception as error:  # noqa: BLE001 - as in `_read`
         return _bug(imported.files[0] if imported.files else imported.session_id, error)
-    if json:
-        out_json(_summary(imported, synced))
-    else:
-        out_line(_sentence(imported, synced))
-    if synced.exposed:
-        say(
-            f"{synced.session} was imported when fewer secrets were known; "
-            f"`turnlog scrub {synced.session}` removes them"
-        )
-    if synced.status == "diverged":
-        say(f"{imported.session_id} contains another conversation; this one was imported as {synced.session}")
-    return None
 
 
 def _counts(imported: Imported) -> tuple[int, int]:
@@ -199,22 +321,28 @@ def _summary(imported: Imported, synced: Synced) -> dict[str, Any]:
     }
 
 
-def _sentence(imported: Imported, synced: Synced) -> str:
+def _sentences(imported: Imported, synced: Synced) -> list[str]:
+    """What became of a session, on one line if it fits the terminal."""
     messages, calls = _counts(imported)
     what = f"{imported.format}, {counted(messages, 'message')}, {counted(calls, 'tool call')}"
     if synced.status == "continued":
         what += f", {counted(synced.added, 'new record')}"
     if secrets := sum(_redacted(imported).values()):
         what += f", {counted(secrets, 'secret')} redacted"
-    return f"{synced.status:<9}  {synced.session}  ({what})  {imported.title}".rstrip()
+    begins = f"{synced.status:<9}  {synced.session}  "
+    line = f"{begins}({what})  {imported.title}".rstrip()
+    room = terminal_width() or len(line)
+    return [line] if len(line) <= room else [clipped(begins + imported.title, room).rstrip(), f"{'':11}({what})"]
 
 
-def transcripts(names: Iterable[str], seen: Container[str]) -> Iterator[Origin | InputError | None]:
+def transcripts(
+    names: Iterable[str], seen: Container[str], known: Container[Path]
+) -> Iterator[Origin | InputError | None]:
     """The transcripts behind these names, an error for each that cannot be read, and None for a file in a folder that
     is not a transcript.
 
     A folder may be one transcript. Other folders are searched, files before folders, without hidden ones, links to
-    folders, and files in `seen`, which are parts of other transcripts.
+    folders, and files in `seen`, which are parts of other transcripts. Those in `known` are transcripts.
     """
     for name in names:
         path = Path(name)
@@ -222,7 +350,7 @@ def transcripts(names: Iterable[str], seen: Container[str]) -> Iterator[Origin |
             if name == "-":
                 yield stdin_bytes()
             elif path.is_dir():
-                yield from _in_folder(path, seen)
+                yield from _in_folder(path, seen, known)
             elif path.exists() and not path.is_file():  # a pipe can be read only once
                 yield path.read_bytes()
             else:
@@ -233,8 +361,8 @@ def transcripts(names: Iterable[str], seen: Container[str]) -> Iterator[Origin |
             yield _unreadable(error, path)
 
 
-def _in_folder(folder: Path, seen: Container[str]) -> Iterator[Origin | InputError | None]:
-    if _is_known(folder):
+def _in_folder(folder: Path, seen: Container[str], known: Container[Path]) -> Iterator[Origin | InputError | None]:
+    if folder in known or _is_known(folder):
         yield folder
         return
     try:
@@ -243,10 +371,10 @@ def _in_folder(folder: Path, seen: Container[str]) -> Iterator[Origin | InputErr
         yield _unreadable(error, folder)
         return
     for path in inside:
-        if path.name.startswith(".") or str(path) in seen:
+        if path.name.startswith(".") or str(path.absolute()) in seen:
             continue
         if _is_folder(path):
-            yield from _in_folder(path, seen)
+            yield from _in_folder(path, seen, known)
             continue
         try:
             is_file = stat.S_ISREG(path.stat().st_mode)
@@ -254,7 +382,7 @@ def _in_folder(folder: Path, seen: Container[str]) -> Iterator[Origin | InputErr
             yield _unreadable(error, path)
             continue
         if is_file:
-            yield path if _is_known(path) else None
+            yield path if path in known or _is_known(path) else None
 
 
 def _is_folder(path: Path) -> bool:
@@ -275,7 +403,7 @@ def _is_known(path: Path) -> bool:
     try:
         if path.is_file():
             path.open("rb").close()
-        detect(path)
+        importers.detect(path)
     except ImportFailed:
         return False
     except OSError:

@@ -9,24 +9,25 @@ from typing import Any, get_args
 import msgspec
 
 from .._platform.units import counted
-from ..export.escapes import visible
+from .._platform.visible import visible
 from ..memory import Entity, Memory
 from ..memory.entities import Kind
 from ..session.memory import memory_of
-from .arguments import ANY_ID, add_command, number
+from .arguments import AN_ID, add_command, number
+from .drawing import shortened_line, shortened_path
 from .stores import opened
-from .tables import table
-from .terminal import out_json, out_lines, say
+from .tables import table, terminal_width
+from .terminal import out_json, out_lines, paged, say
 
 _KINDS = get_args(Kind)
-_WIDEST = 80
-"""Maximum number of characters in a table cell."""
+_LEAST = 20
+"""Columns that a thing has at least."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, store, "memory")
-    parser.add_argument("id", metavar="ID", help=ANY_ID)
+    parser.add_argument("id", metavar="ID", help=AN_ID)
     text = "only those that contain this text, or what a reference such as 'that file' stands for"
     parser.add_argument("entity", metavar="ENTITY", nargs="?", help=text)
     parser.add_argument("--kind", metavar="KIND", choices=_KINDS, help=f"only one kind: {', '.join(_KINDS)}")
@@ -46,11 +47,8 @@ def _memory(arguments: Namespace) -> int:
         for entity in shown:
             out_json(msgspec.to_builtins(entity))
     elif shown:
-        rows = [
-            (entity.kind, _cell(entity.value), _state(entity), f"{entity.first}-{entity.last}", str(entity.mentions))
-            for entity in shown
-        ]
-        out_lines(table(("KIND", "ENTITY", "STATE", "RECORDS", "MENTIONS"), rows, right=("MENTIONS",)))
+        with paged():
+            _print(shown)
     limit_note = f" of {len(entities):,}; see --limit" if len(entities) > len(shown) else ""
     say(counted(len(shown), "thing") + limit_note if shown else "nothing found")
     return 0
@@ -70,6 +68,19 @@ def _state(entity: Entity) -> str:
     return f"{entity.state} [{entity.at}]" if entity.state else ""
 
 
-def _cell(text: str) -> str:
-    line = visible(" ".join(text.split()), one_line=True)
-    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…"
+def _print(entities: Sequence[Entity]) -> None:
+    """Print a table. At a terminal, things are cut until it fits: paths so that the name of the file stays."""
+    cells = [(_state(entity), f"{entity.first}-{entity.last}", str(entity.mentions)) for entity in entities]
+    values = [visible(" ".join(entity.value.split()), one_line=True) for entity in entities]
+    if room := terminal_width():
+        names = ("KIND", "STATE", "RECORDS", "MENTIONS")
+        others = [(entity.kind, *cell) for entity, cell in zip(entities, cells, strict=True)]
+        widths = [max(map(len, column)) for column in zip(names, *others, strict=True)]
+        width = max(_LEAST, room - sum(widths) - 2 * len(widths))
+        values = [_fitting(entity, value, width) for entity, value in zip(entities, values, strict=True)]
+    rows = [(e.kind, value, *cell) for e, value, cell in zip(entities, values, cells, strict=True)]
+    out_lines(table(("KIND", "ENTITY", "STATE", "RECORDS", "MENTIONS"), rows, right=("MENTIONS",)))
+
+
+def _fitting(entity: Entity, text: str, width: int) -> str:
+    return shortened_path(text, width) if entity.kind in ("file", "url") else shortened_line(text, width)

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
 from msgspec import to_builtins
 
 from ..errors import InputError
-from ..models.catalog import Origin, find_model, known_models, model_origins, own_file
+from ..models.catalog import ModelFacts, Origin, find_model, known_models, model_origins, own_file
 from ..models.sellers import maker_named
 from ..models.servers import Server, server_given, server_row, server_rows
 from .arguments import add_command
 from .tables import table
-from .terminal import out_json, out_line, out_lines
+from .terminal import out_json, out_line, out_lines, paged
 
 _PRICES = ("input", "cached", "cache_write", "cache_write_1h", "output")
+_MAY_GO = ("maker", "cached", "cache write", "cache write 1h")
+"""Columns that a terminal without room for them does not show, the last first."""
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
     parser = add_command(commands, None, "models")
-    parser.add_argument("name", metavar="NAME", nargs="?", default="", help="a model: show all known facts about it")
+    parser.add_argument(
+        "name", metavar="NAME", nargs="?", default="", help="a model: show all known facts; a word: list the models"
+    )
     parser.add_argument("--servers", action="store_true", help="list the servers that imitate OpenAI's Chat API")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.set_defaults(run=_models)
@@ -35,8 +39,12 @@ def _models(arguments: Namespace) -> int:
         return _servers(arguments.name, as_json=arguments.json)
     if arguments.name:
         return _one(arguments.name, as_json=arguments.json)
-    models = known_models()
-    if arguments.json:
+    return _listed(known_models(), as_json=arguments.json)
+
+
+def _listed(models: Mapping[str, ModelFacts], *, as_json: bool) -> int:
+    """Print a line for each of these models."""
+    if as_json:
         for name, facts in models.items():
             out_json({"model": name, **to_builtins(facts)})
         return 0
@@ -45,9 +53,10 @@ def _models(arguments: Namespace) -> int:
         for name, facts in models.items()
     ]
     names = ["model", "maker", "in", "out", *(kind.replace("_", " ") for kind in _PRICES)]
-    for line in table(names, rows, right=set(names[2:])):
-        out_line(line)
-    out_line(f"Limits in tokens, prices in dollars per million. Your own entries: {own_file()}")
+    with paged():
+        out_line("in and out: limits in tokens; the other columns: dollars per million tokens")
+        out_lines(table(names, rows, right=set(names[2:]), may_go=_MAY_GO))
+        out_line(f"Your own entries: {own_file()}")
     return 0
 
 
@@ -77,8 +86,12 @@ def _found(row: Server) -> tuple[str, str]:
 
 
 def _one(name: str, *, as_json: bool) -> int:
-    """Print all known facts about one model. Raises InputError if there are none."""
+    """Print all known facts about one model; for a word that is in names of models, list those. Raises InputError if
+    there are none."""
     facts, model = model_origins(name), find_model(name)
+    named = {each: known for each, known in known_models().items() if name.lower() in each.lower()}
+    if named and not (facts and (model or as_json)):
+        return _listed(named, as_json=as_json)
     if not facts:
         entry = json.dumps({"models": {name: {"input": 128_000}}})
         raise InputError(f"nothing is known about the model {name!r}; add an entry to {own_file()}, e.g. {entry}")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from .._platform.alike import grouped
 from .._platform.texts import without_password
 from .._platform.units import counted
+from .._platform.visible import visible
 from ..errors import SessionNotFound
-from ..export.escapes import visible
 from ..importers import read_file
 from ..importers.protocol import Origin, origin_name
 from ..importers.sync.session import sync_session
@@ -26,9 +27,12 @@ from ..requests.request import Request
 from ..requests.standalone import aimed
 from ..session.session import Session
 from ..stores import MemoryStore
+from ..stores.ids import session_named
 from ..view.types import Edit, Loss
 from .arguments import add_command
-from .stores import is_missing, opened, place, whole_id
+from .drawing import clipped
+from .stores import is_missing, opened, place
+from .tables import folded, terminal_width
 from .targets import SERVER_OF_BODY, add_terms
 from .terminal import as_json, out_bytes, out_json, out_lines, say, shorten, stdin_bytes
 
@@ -109,7 +113,7 @@ def _stored(arguments: Namespace) -> Iterator[tuple[Store, str]]:
         raise SessionNotFound(f"{arguments.source}: {_no_file(arguments)}, and there is no store at {place(arguments)}")
     with opened(arguments) as store:
         try:
-            session_id = store.info(whole_id(store, arguments.source)).id
+            session_id = store.info(session_named(store, arguments.source)).id
         except SessionNotFound as error:
             raise SessionNotFound(
                 f"{arguments.source}: {_no_file(arguments)}; in {without_password(place(arguments))} {error}"
@@ -133,14 +137,11 @@ def changes(prepared: Request) -> list[tuple[str, Edit | Loss]]:
     return [("edit", edit) for edit in prepared.edits] + [("loss", loss) for loss in prepared.losses]
 
 
-def sentence(kind: str, change: Edit | Loss) -> str:
-    """A change on one line, with its record numbers."""
-    numbers = ", ".join(map(str, change.records))
-    if isinstance(change, Edit) and change.through and change.records != (change.through,):
-        where = f" (records {numbers} to {change.through})"
-    else:
-        where = f" (record {numbers})" if numbers else ""
-    return visible(f"{kind} {change.kind}: {change}{where}", one_line=True)
+def change_lines(changed: Iterable[tuple[str, Edit | Loss]]) -> Iterator[str]:
+    """Changes, each with the word for it, as lines; many that are alike share a line."""
+    found = ((word, f"{change.kind}: {change}", change.records) for word, change in changed)
+    for word, what, records in grouped(found):
+        yield visible(f"{word} {what}" + (f" ({records})" if records else ""), one_line=True)
 
 
 def _counts(prepared: Request) -> str:
@@ -150,24 +151,28 @@ def _counts(prepared: Request) -> str:
 
 
 def _change_lines(prepared: Request, source: str) -> Iterator[str]:
-    """One line for each change. A long session has hundreds of decisions of one kind that still hide something: the
-    newest gets a line, the others share a line."""
+    """One line for each kind of change. A long session has hundreds of decisions of one kind that still hide something:
+    the newest gets a line, the others share a line."""
     decided = [edit for edit in prepared.edits if edit.through]
     newest = {edit.kind: edit for edit in decided}
     for kind, number in Counter(edit.kind for edit in decided).items():
         if number > 1:
             yield f"edit {kind}: by {counted(number - 1, 'earlier decision')}, see `turnlog why {source}`"
-    for kind, change in changes(prepared):
-        if not (isinstance(change, Edit) and change.through) or change is newest[change.kind]:
-            yield sentence(kind, change)
+    for edit in newest.values():
+        numbers = ", ".join(map(str, edit.records))
+        where = f"record {numbers}" if edit.records == (edit.through,) else f"records {numbers} to {edit.through}"
+        yield visible(f"edit {edit.kind}: {edit} ({where})", one_line=True)
+    yield from change_lines(each for each in changes(prepared) if not (isinstance(each[1], Edit) and each[1].through))
 
 
 def _explained(prepared: Request, source: str) -> Iterator[str]:
     yield _counts(prepared)
+    room = terminal_width()
     for shown in prepared.view:
         numbers = ",".join(map(str, shown.records)) or "-"
-        yield f"{numbers:>9}  {shown.message.role:<9}  {shown.treatment:<11}  {gist(shown.message)}".rstrip()
-    yield from _change_lines(prepared, source)
+        line = f"{numbers:>9}  {shown.message.role:<9}  {shown.treatment:<11}  {gist(shown.message)}"
+        yield (clipped(line, room) if room else line).rstrip()
+    yield from (part for line in _change_lines(prepared, source) for part in folded(line, 2))
 
 
 def gist(message: Message, *, characters: int = 100) -> str:

@@ -11,11 +11,12 @@ from ..errors import InputError
 from ..log.records import Decision, Record
 from ..session.history_edits import Rewind
 from ..view.explain import Explanation
-from .arguments import WHOLE_ID, add_command, number
+from .arguments import AN_ID, add_command, number
 from .decisions import saving
 from .drawing import clipped
 from .request import gist
 from .stores import opened_session
+from .tables import folded
 from .targets import usual_target
 from .terminal import out_json, out_line, out_lines, say
 
@@ -26,7 +27,7 @@ _GONE = ("left out", "rewound", "summarised")
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
     rewind = add_command(commands, store, "rewind")
-    rewind.add_argument("id", metavar="ID", help=WHOLE_ID)
+    rewind.add_argument("id", metavar="ID", help=AN_ID)
     place = rewind.add_mutually_exclusive_group()
     place.add_argument("--turns", metavar="N", type=number("turns"), help="take back the last N turns (default: 1)")
     place.add_argument("--to", metavar="RECORD", type=number("a record"), help="take back everything after this record")
@@ -76,7 +77,7 @@ def _lines(
     name: str, done: Rewind, sizes: tuple[Explanation, Explanation], messages: Mapping[int, Record]
 ) -> Iterator[str]:
     taken = f"{counted(len(done.gone), 'message')} of {counted(len(done.turns), 'turn')} taken back"
-    yield f"{name}: back to record {done.to}, {taken}: {saving(*(size.shown for size in sizes))}"
+    yield from folded(f"{name}: back to record {done.to}, {taken}: {saving(*(size.shown for size in sizes))}", 2)
     yield from (_message(messages[n]) for n in done.gone)
     if done.back:
         yield f"{counted(len(done.back), 'message')} shown again:"
@@ -89,7 +90,9 @@ def _lines(
     if done.hidden:
         yield f"{counted(len(done.hidden), 'message')} left out again"
     if done.files:
-        yield f"{counted(len(done.files), 'file')} still changed on disk (turnlog diff {name} --rewound):"
+        yield from folded(
+            f"{counted(len(done.files), 'file')} still changed on disk (turnlog diff {name} --rewound):", 2
+        )
         for change in done.files:
             yield f"  {change.action:<8}  {change.path}" + (f" from {change.old_path}" if change.old_path else "")
 

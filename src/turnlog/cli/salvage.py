@@ -7,7 +7,7 @@ from typing import Any
 
 from .._platform.units import counted
 from ..stores import salvage
-from .arguments import WHOLE_ID, add_command
+from .arguments import AN_ID, add_command
 from .stores import damage_line, opened
 from .terminal import say
 
@@ -15,7 +15,7 @@ from .terminal import say
 def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the command to the parser."""
     command = add_command(commands, store, "salvage")
-    command.add_argument("id", metavar="ID", help=f"{WHOLE_ID}, which stays as it is")
+    command.add_argument("id", metavar="ID", help=f"{AN_ID}, which stays as it is")
     command.add_argument("new", metavar="NEW", help="the id of the new session")
     command.set_defaults(run=_salvage)
 

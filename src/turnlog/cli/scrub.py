@@ -7,10 +7,12 @@ from collections import Counter
 from typing import Any
 
 from .._platform.units import counted
+from ..log.store import Store
 from ..redaction import Redactor
 from ..redaction.redactor import counts_text
 from ..redaction.scrub import Leak, scan, scrub
-from .arguments import WHOLE_ID, add_command
+from .arguments import AN_ID, add_command
+from .sessions import told_apart
 from .stores import is_missing, opened, place, settings_of
 from .terminal import agreed, out_each, say
 
@@ -22,7 +24,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     look.add_argument("--json", action="store_true", help="one JSON object a line")
     look.set_defaults(run=_scan)
     clean = add_command(commands, store, "scrub")
-    clean.add_argument("id", metavar="ID", help=WHOLE_ID)
+    clean.add_argument("id", metavar="ID", help=AN_ID)
     clean.add_argument("--yes", action="store_true", help="do not ask")
     clean.set_defaults(run=_scrub)
 
@@ -51,7 +53,7 @@ def _line(leak: Leak) -> str:
 def _scrub(arguments: Namespace) -> int:
     redactor = _redactor(arguments)
     with opened(arguments, write=True) as store:
-        if not arguments.yes and not _agreed(list(scan(store, arguments.id, redactor))):
+        if not arguments.yes and not _agreed(store, list(scan(store, arguments.id, redactor))):
             say("nothing changed")
             return 0
         done = scrub(store, arguments.id, redactor)
@@ -69,12 +71,13 @@ def _redactor(arguments: Namespace) -> Redactor:
     return settings_of(arguments).finding()
 
 
-def _agreed(leaks: list[Leak]) -> bool:
+def _agreed(store: Store, leaks: list[Leak]) -> bool:
     if not leaks:
         return True
     kinds = Counter[str]()
     for leak in leaks:
         kinds[leak.kind] += leak.number
     records = counted(len({leak.record for leak in leaks}), "record")
-    question = f"{leaks[0].session}: {counts_text(kinds)} in {records}\nrewrite these records for good?"
+    (told,) = told_apart(store, [store.info(leaks[0].session)])
+    question = f"{told}\n{counts_text(kinds)} in {records}\nrewrite these records for good?"
     return agreed(question, "scrub", "--yes to rewrite records without asking")

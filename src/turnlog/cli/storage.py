@@ -23,7 +23,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     """Add the commands to the parser."""
     pack = add_command(commands, store, "pack")
     pack.add_argument(
-        "ids", metavar="ID", nargs="*", help="the whole ids of the sessions to compress; give ids or --older-than"
+        "ids", metavar="ID", nargs="*", help="the ids of the sessions to compress; give ids or --older-than"
     )
     pack.add_argument(
         "--older-than", metavar="AGE", help="compress the sessions not written to for this long, such as 30d"

@@ -6,23 +6,25 @@ import os
 import shlex
 from argparse import Namespace
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from glob import escape
+from pathlib import Path
 
+from .. import session as sessions  # a session loads when it is used: commands that only read need none
+from .._platform.texts import without_password
+from .._platform.units import size_text
 from ..config.settings import Settings
-from ..errors import CorruptRecord, SessionNotFound, StoreNotFound
+from ..errors import StoreNotFound
 from ..log.store import Problem, Store
-from ..session.session import Session
 from ..session.settings import load_settings
 from ..stores import Passphrase, PastDamage, default_path, open_store
 from ..stores.encrypted.keys import ASK, KeySource
+from ..stores.ids import session_named
 from ..stores.leases import WAIT, ReadLease
 from ..stores.places import local_path, make_parents
 from ..stores.presence import left_alone
 from .terminal import asked_secret, say
-
-_MEANT = 5
-"""At most this many ids are suggested for an ambiguous id."""
 
 
 def settings_of(arguments: Namespace) -> Settings:
@@ -52,6 +54,25 @@ def key_at(where: KeySource, *, new: bool = False) -> KeySource:
     return Passphrase(asked_secret(prompt, option, otherwise, twice=new))
 
 
+def told_place(arguments: Namespace) -> str:
+    """The store as people read it, `~/x.db (17 MB)`: the home folder as `~`, without a password, with its size if it is
+    on this machine."""
+    shown, path = without_password(place(arguments)), local_path(place(arguments))
+    if path is None or not path.exists():
+        return in_home(shown)
+    files = [*path.rglob("*")] if path.is_dir() else [path, *path.parent.glob(f"{escape(path.name)}-*/**/*")]
+    size = sum(each.stat().st_size for each in files if each.is_file())
+    return f"{in_home(shown)} ({size_text(size)})"
+
+
+def in_home(path: str) -> str:
+    """A path with `~` for the home folder."""
+    with suppress(RuntimeError):  # there is none
+        home = str(Path.home())
+        return f"~{path[len(home) :]}" if path.startswith(home + os.sep) else path
+    return path
+
+
 def is_missing(arguments: Namespace) -> bool:
     """Whether the store is a file or a folder that does not exist (yet). Raises StoreGone if only the file with a
     store's newest records is left."""
@@ -75,8 +96,9 @@ def opened(
 ) -> Iterator[Store]:
     """The store, open while a command runs.
 
-    Without `write` the store is read-only, and the beginning of a session's id is enough. A missing store is created
-    only with `make`, so that a mistyped name does not create one.
+    Without `write` the store is read-only. A missing store is created only with `make`, so that a mistyped name does
+    not create one. `id` and `ids` of the arguments become whole ids; with `--yes`, they have to be: otherwise a second
+    `rm s1 --yes` would delete `s10`.
 
     With `past_damage`, by default if the command does not write, damaged records are reported and reading continues.
     """
@@ -90,10 +112,11 @@ def opened(
     try:
         for problem in getattr(store, "torn", ()) if write else ():  # damaged records that opening the store set aside
             say(f"{problem.session}, record {problem.record}: {problem.what}")
+        exact = write and getattr(arguments, "yes", False)  # nobody is asked whether that session is meant
         if name := getattr(arguments, "id", None):
-            arguments.id = whole_id(store, name, exact=write)
-        for name in getattr(arguments, "ids", ()):
-            whole_id(store, name, exact=write)
+            arguments.id = session_named(store, name, exact=exact)
+        if names := getattr(arguments, "ids", ()):
+            arguments.ids = [session_named(store, name, exact=exact) for name in names]
         arguments.damaged = []
         reads_past = not write if past_damage is None else past_damage
         yield PastDamage(store, partial(report, arguments)) if reads_past else store
@@ -106,13 +129,13 @@ def opened(
 
 
 @contextmanager
-def opened_session(arguments: Namespace, *, write: bool) -> Iterator[Session]:
+def opened_session(arguments: Namespace, *, write: bool) -> Iterator[sessions.Session]:
     """The session that a command names, open while it runs. Raises SessionBusy if it writes and the session is in
     use."""
     with opened(arguments, write=write) as store:
         info = store.info(arguments.id)
         lease = store.lease(info.id, wait=WAIT) if write else ReadLease(info.id)
-        with Session(store, info, lease=lease) as session:
+        with sessions.Session(store, info, lease=lease) as session:
             yield session
 
 
@@ -126,22 +149,3 @@ def damage_line(problem: Problem) -> str:
     """A problem as one line."""
     record = f", record {problem.record}" if problem.record else ""
     return f"{problem.session or 'store'}{record}: {problem.what}"
-
-
-def whole_id(store: Store, name: str, *, exact: bool = False) -> str:
-    """The id `name`, or the only id that begins with it. Commands that change something accept only an `exact` id:
-    otherwise a second `rm s1` would delete `s10`. Raises SessionNotFound, with the ids that begin with `name`."""
-    try:
-        return store.info(name).id
-    except CorruptRecord:
-        return name  # the command reports the damage
-    except SessionNotFound:
-        meant = [info.id for info in store.sessions() if name and info.id.startswith(name)]
-        if len(meant) == 1 and not exact:
-            return meant[0]
-        if not meant:
-            raise
-        ids = ", ".join(meant[:_MEANT]) + (", ..." if len(meant) > _MEANT else "")
-        raise SessionNotFound(
-            f"there is no session {name!r}; these ids begin with it: {ids}; give one of them in full"
-        ) from None

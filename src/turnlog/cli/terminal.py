@@ -16,13 +16,19 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from getpass import getpass
+from time import monotonic
 from typing import IO, Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
+from .._platform.pager import Pages, pager_words
+from .._platform.visible import visible
 from ..errors import InputError
-from ..export.escapes import visible
+from . import progress
+
+_OFTEN = 0.05
+"""Rows reach a terminal within this many seconds."""
 
 Piece = tuple[str, str]
 """A text and its ANSI style."""
@@ -64,6 +70,11 @@ def out_pieces(pieces: Iterable[Piece]) -> None:
     shown = ((visible(text, one_line=True), style) for text, style in pieces)
     line = "".join(f"\x1b[{style}m{text}\x1b[0m" if style and text else text for text, style in shown)
     _write((line + "\n").encode(encoding, "backslashreplace"))
+
+
+def out_rendered(text: str) -> None:
+    """Print lines to stdout that were escaped before they were coloured."""
+    _write(text.encode(getattr(sys.stdout, "encoding", None) or "utf-8", "backslashreplace"))
 
 
 def out_json(value: Any) -> None:
@@ -138,6 +149,7 @@ def agreed(question: str, command: str, otherwise: str) -> bool:
     ):
         if not is_terminal(stream):
             raise InputError(f"{command}: standard {name} is not a terminal, so {cannot}; add {otherwise}")
+    progress.end()
     say(f"{question} [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -150,6 +162,7 @@ def asked_secret(prompt: str, option: str, otherwise: str, *, twice: bool = Fals
         raise InputError(
             f"{option}: standard input is not a terminal, so the {prompt} cannot be asked for; use {otherwise}"
         )
+    progress.end()
     with suppress(OSError, ValueError):
         flush()
     secret = getpass(f"{prompt}: ")
@@ -195,7 +208,8 @@ def stdin_bytes() -> bytes:
 def flush() -> None:
     """Flush stdout now, so that a failure can still be reported."""
     if sys.stdout is not None:
-        sys.stdout.flush()
+        with progress.output():  # rows that were held back would be written over the seconds of a slow command
+            sys.stdout.flush()
 
 
 def discard_output() -> None:
@@ -209,20 +223,66 @@ def discard_output() -> None:
 def _write(data: bytes) -> None:
     if sys.stdout is None:
         raise OSError(errno.EBADF, "standard output is closed")
+    if _pages and _pages[-1].takes(data):
+        return
     buffer = getattr(sys.stdout, "buffer", None)
-    if buffer is None:
-        sys.stdout.write(data.decode("utf-8"))
-    else:
-        sys.stdout.flush()
-        buffer.write(data)
-    if is_terminal(sys.stdout):
+    with progress.output():
+        if buffer is None:
+            sys.stdout.write(data.decode("utf-8"))
+        else:
+            buffer.write(data)
+        if is_terminal(sys.stdout):
+            _flush_sometimes()
+
+
+_flushed = [0.0]
+"""When `_flush_sometimes` last flushed."""
+
+
+def _flush_sometimes() -> None:
+    """Flush stdout unless that was done just now: a row a system call is slow, and `say` and the end flush the rest."""
+    if monotonic() - _flushed[0] > _OFTEN:
         flush()
+        _flushed[0] = monotonic()
 
 
 def _to_stderr(text: str) -> None:
-    if sys.stderr is not None:
+    if _pages:
+        _pages[-1].said.append(text)
+    elif sys.stderr is not None:
         with suppress(OSError, ValueError):
             flush()  # if it fails, the command meets the same failure at its end
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError), progress.output():
             sys.stderr.write(text)
             sys.stderr.flush()
+
+
+_pages: list[Pages] = []
+"""The output that is being paged, if any."""
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """While the block runs, output that is longer than the terminal goes through `$PAGER` (by default `less -R`; none
+    if it is empty or `cat`). If the user leaves the pager early, the block ends there, without an error. Messages wait
+    until the end: they would be written over its page."""
+    words = pager_words()
+    if _pages or not words or not is_terminal(sys.stdout):
+        yield
+        return
+    progress.end()  # the pager has the screen from here on
+    pages = Pages(words, _write)
+    _pages.append(pages)
+    try:
+        yield
+    except BrokenPipeError:
+        if not pages.has_begun:
+            raise
+    finally:
+        try:
+            flush()
+            pages.end()
+        finally:
+            _pages.remove(pages)
+            for text in pages.said:
+                _to_stderr(text)

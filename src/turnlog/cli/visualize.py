@@ -11,11 +11,13 @@ from typing import Any
 from .._platform.files import write_whole
 from ..errors import InputError
 from ..export import as_trajectory, as_trajectory_picture
+from ..log.messages import images_in
 from ..log.store import Problem
 from ..session.reader import SessionLog
 from ..stores.ownership import is_part_of
 from ..stores.places import local_path
 from .arguments import add_command, number
+from .exports import add_open, told
 from .request import session_of
 from .stores import place
 from .terminal import is_terminal, out_bytes, say
@@ -35,6 +37,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     parser.add_argument("--format", choices=list(_FORMATS), default="", help=help_text)
     help_text = "show what the model sees if requests have only the newest N images"
     parser.add_argument("--max-history-images", metavar="N", type=number("images"), default=None, help=help_text)
+    add_open(parser)
     parser.set_defaults(run=_visualize)
 
 
@@ -46,8 +49,11 @@ def _visualize(arguments: Namespace) -> int:
         pieces = _pieces(session.log, form, problems, arguments)
         if arguments.output:
             write_whole(Path(arguments.output), pieces)
+            told(arguments)
         else:
             out_bytes(pieces)
+        if not any(record.message and images_in(record.message) for record in session.log.of_kinds("message")):
+            say("there are no images in it; `turnlog show` shows what was said and done")
     for problem in problems:
         say(f"{problem.session}: {problem.what}")
     return 1 if problems else 0
@@ -60,6 +66,8 @@ def _pieces(log: SessionLog, form: str, problems: list[Problem], arguments: Name
 
 
 def _check_output(arguments: Namespace, form: str) -> None:
+    if arguments.open and not arguments.output:
+        raise InputError("--open: give the file with -o")
     suffix = Path(arguments.output).suffix.lower()
     if not arguments.format and suffix in _OTHER_PICTURES:
         raise InputError(f"--output: a picture is written as PNG, not as {suffix}: give a name that ends in .png")
@@ -68,5 +76,5 @@ def _check_output(arguments: Namespace, form: str) -> None:
         raise InputError(f"--output: {arguments.output} is a file of the store itself; give another file")
     if arguments.output and arguments.output == arguments.source:
         raise InputError(f"--output: {arguments.output} is the file to show; give another file")
-    if form == "png" and not arguments.output and is_terminal(sys.stdout):
-        raise InputError("a PNG cannot be shown in a terminal: give a file with -o")
+    if not arguments.output and is_terminal(sys.stdout):
+        raise InputError(f"{form.upper()} is not for a terminal: give a file with -o (and --open)")

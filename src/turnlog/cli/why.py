@@ -18,9 +18,9 @@ from .arguments import add_command
 from .decisions import decision_json, decision_lines, fates, newest_of, saving
 from .drawing import clipped
 from .request import gist, session_of
-from .tables import Column, laid_out
+from .tables import Column, folded, laid_out
 from .targets import usual_target
-from .terminal import out_json, out_line, out_lines
+from .terminal import out_json, out_line, out_lines, paged
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -52,7 +52,8 @@ def _why(arguments: Namespace) -> int:
         for n, text in remarks:
             out_json({"record": n, "remark": text})
         return 0
-    out_lines(_all(session.id, explanation, remarks, messages))
+    with paged():
+        out_lines(_all(session.id, explanation, remarks, messages))
     return 0
 
 
@@ -77,7 +78,7 @@ def _row(account: Account, record: Record) -> dict[str, Any]:
 def _all(
     name: str, explanation: Explanation, remarks: Sequence[tuple[int, str]], messages: dict[int, Record]
 ) -> Iterator[str]:
-    yield f"{name}: {fates(explanation.accounts.values())}; {explanation.saved:,} tokens saved"
+    yield from folded(f"{name}: {fates(explanation.accounts.values())}; {explanation.saved:,} tokens saved", 2)
     active = [ruling for ruling in explanation.rulings if not ruling.ended_by and ruling.decision.action != "undo"]
     gone = [ruling for ruling in explanation.rulings if ruling.ended_by]
     for title, rulings in (("decisions in force", active), ("taken back", gone)):

@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from functools import cache
-from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import msgspec
 from msgspec import Struct
@@ -23,13 +24,17 @@ from ..providers import PROVIDERS
 from ..redaction import Redactor
 from ..stores import Passphrase
 from ..stores.encrypted.keys import KEY_PLACES, KeySource, is_key_place
-from ..summarize.attempts import TIMEOUT
-from ..summarize.provider import Summarizing, ladder_of
+from ..summarize.protocol import TIMEOUT
+
+if TYPE_CHECKING:
+    from ..summarize.provider import Summarizing
+else:
+    Summarizing = Any  # a command that only reads has no need of what writes summaries
 
 REDACT_ALL = "all"
 """The value of `redact` with which marks replace secrets in requests, too."""
 
-SOURCES = ("interactive", "non-interactive", "embedded-server")
+SOURCES = ("interactive", "non-interactive", "embedded-server", "mcp")
 """The values of `source`, which says from where a session is opened: see `SessionOpened`."""
 
 
@@ -198,6 +203,9 @@ def _text_or_none(value: Any) -> str | None:
 
 
 def _summarizer(value: Any) -> Any:
+    if value is None:
+        return None
+    ladder_of = import_module(f"{__package__.rpartition('.')[0]}.summarize.provider").ladder_of
     return _given(value, ladder_of)
 
 
@@ -216,6 +224,7 @@ _CHECKPOINT = Kind("seconds, at least 0; `inf` for no checkpoints", _checkpoint,
 _REDACT = Kind(f"true, false or `{REDACT_ALL}`; in a program also a Redactor", _redact, _redact_of)
 _PATTERNS = Kind("a table of regular expressions by kind", _patterns, _table_of)
 _SOURCE = Kind(f"{', '.join(f'`{name}`' for name in SOURCES)}; or empty", _one_of("", *SOURCES))
+_CHECK = Kind("`warn`, `raise`; or empty", _one_of("", "warn", "raise"))
 _AGE = _or_none(Kind(AGES, read_age, written=age_text))
 _SIZE = _or_none(Kind(f"{SIZES}; in a program also bytes", read_size, written=exact_size, with_unit=True))
 _KEY = _or_none(
@@ -265,6 +274,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     summary_timeout: Annotated[float, Key(_TIMEOUT, "how long a model may take for a summary")] = TIMEOUT
     checkpoint: Annotated[float, Key(_CHECKPOINT, "shortest time between two checkpoints of a streamed answer")] = 1.0
     source: Annotated[str, Key(_SOURCE, "from where sessions are opened, which is put on record")] = ""
+    check: Annotated[
+        Literal["", "warn", "raise"],
+        Key(_CHECK, "whether records that contradict each other are told, or raised, at the end of each turn"),
+    ] = ""
     redact: Annotated[
         bool | str | Redactor,
         Key(

@@ -40,10 +40,10 @@ from ..log.records import (
     UsageRecord,
 )
 from ..log.texts import texts_in
-from ..models.pricing import cost
+from ..models.pricing import cost, dollars
 from ..redaction.redactor import counts_text
 from ..view.decisions import Effects, Rewinds, active_decisions, ended_decisions
-from .wording import charged, dollars, tokens_of
+from .wording import charged, tokens_of
 
 Words = tuple[str | int, ...]
 """A text in parts. A number among the parts is a record number, to which a page can link."""
@@ -219,8 +219,8 @@ def _line(body: Body) -> tuple[str, str]:
             spent = cost(usage, body.sold_as)
             doubt = f" ({charged(spent)})" if charged(spent) else ""
             return "usage", f"{provider} {model}: {tokens_of(usage)}, {dollars(spent)}{doubt}"
-        case SessionOpened(source=source, resumed=resumed):
-            return "session", f"{'resumed' if resumed else 'opened'}, {source}"
+        case SessionOpened(source=source, resumed=resumed, session=session):
+            return "session", f"{f'resumed {session}'.rstrip() if resumed else 'opened'}, {source}"
         case TurnOpened(turn_id=turn_id):
             return "turn", f"{turn_id} opened"
         case TurnResumed(turn_id=turn_id):

@@ -24,7 +24,7 @@ from ..view.fold import as_left
 from ..view.tool_calls import fate_of
 from ..view.types import Edit, Loss
 from .lines import as_json, as_jsonl
-from .markdown import as_markdown
+from .markdown import as_markdown, as_markdown_messages, as_markdown_records
 from .page import as_html
 
 # -- a session as a request body for a provider: the whole conversation, in that provider's JSO ----
@@ -59,6 +59,8 @@ def _past_damage(write: _Format, store: Store, session_id: str, problems: list[P
 _FORMATS: dict[str, _Format] = {
     "html": as_html,
     "markdown": as_markdown,
+    "markdown-messages": as_markdown_messages,
+    "markdown-records": as_markdown_records,
     "json": as_json,
     "jsonl": as_jsonl,
     **{name: partial(as_body, name) for name in PROVIDERS},

@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from .._platform.units import counted
 from ..errors import BlobMissing
 from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record, UsageRecord
 from ..log.store import Problem, SessionInfo, Store
 from ..redaction.store import as_kept
+from ..stores.billing import with_subagents
 from ..view.tool_calls import calls_of
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines
@@ -227,6 +229,9 @@ def _top(store: Store, info: SessionInfo, turns: list[TurnInfo]) -> Iterator[Mar
         lines.append(tag("p", text("Belongs to "), tag("code", text(info.parent)), text(shared)))
     if bills := store.usage(info.id):
         lines.append(tag("p", text(in_short(bills), one_line=True)))
+    every_bill, many = with_subagents(store, info.id)
+    if many:
+        lines.append(tag("p", text(f"With {counted(many, 'subagent')}: {in_short(every_bill)}", one_line=True)))
     yield tag("header", tag("h1", text(info.title or info.id, one_line=True), dir="auto"), *lines, class_="top")
     if len(turns) < 2:
         return

@@ -5,21 +5,13 @@ from __future__ import annotations
 from ..log.bills import Bills, total_usage
 from ..log.usage import Usage
 from ..models.catalog import Prices, find_model
-from ..models.pricing import Cost, total_cost
+from ..models.pricing import Cost, dollars, is_priced, total_cost
 
 
-def is_priced(found: Cost) -> bool:
-    """Whether anything is known of a cost."""
-    return found.total is not None or bool(found.at_least)
-
-
-def dollars(found: Cost) -> str:
-    """A cost in a word: `$1.20`; `~$1.20` at the prices of another model, `>$1.20` if it may be more, `?` if no price
-    is known."""
-    if not is_priced(found):
-        return "?"
-    sign = ">" if found.total is None else "~" if found.assumed else ""
-    return f"{sign}${found.at_least:,.4f}"
+def cents(found: Cost) -> str:
+    """As `dollars`, with two decimals if they say enough."""
+    sign, dollar, amount = dollars(found).partition("$")
+    return sign + dollar + amount if not amount or 0 < found.at_least < 0.01 else f"{sign}${found.at_least:,.2f}"
 
 
 def charged(found: Cost) -> str:
@@ -45,9 +37,15 @@ def tokens_of(usage: Usage) -> str:
     return f"{usage.input:,} tokens in ({usage.cached:,} cached{written}), {at_least(usage, usage.output)} out"
 
 
-def at_least(usage: Usage, tokens: int) -> str:
-    """A number of tokens of this usage, with `>` if more were billed than is known."""
-    return f"{'>' if usage.incomplete else ''}{tokens:,}"
+def at_least(usage: Usage, tokens: int, *, short: bool = False) -> str:
+    """A number of tokens of this usage, with `>` if more were billed than is known; `short`: `25.7M`, `3.1k`."""
+    return f"{'>' if usage.incomplete else ''}{_in_thousands(tokens) if short else f'{tokens:,}'}"
+
+
+def _in_thousands(tokens: int) -> str:
+    if tokens < 1_000:
+        return str(tokens)
+    return f"{tokens / 1_000:,.1f}k" if tokens < 999_950 else f"{tokens / 1_000_000:,.1f}M"
 
 
 def in_short(bills: Bills) -> str:

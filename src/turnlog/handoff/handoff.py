@@ -160,7 +160,9 @@ class _Draft:
             raise InputError(f"session {session_id!r} has no messages to hand over")
         self._memory = Memory.of(records, Rewinds.of(records))
         turns = [shown for shown in self._messages if starts_turn(shown)]
-        self._asked = [shown for shown in turns if not _is_of_program(shown)] or turns
+        # The user may speak in the midst of a turn, beside the results of calls.
+        said = [shown for shown in self._messages if shown.message.role == "user" and text_of(shown.message).strip()]
+        self._asked = [shown for shown in said if not _is_of_program(shown)] or turns
         self._now = redactor.text(instruction)[0] or self._next()
 
     def _clean(self, record: Record) -> Record:
@@ -259,4 +261,5 @@ class _Draft:
 
 def _is_of_program(shown: Shown) -> bool:
     """Whether a program wrote a message in the user's place."""
-    return is_preface(shown.message) or is_inserted(text_of(shown.message))
+    message = shown.message
+    return message.by_program or is_preface(message) or is_inserted(text_of(message))

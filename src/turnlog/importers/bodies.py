@@ -3,7 +3,7 @@
 Accepted are: a body; a list of messages (or Responses items); a list of either; a body inside `{"request": ...}`,
 `{"body": ...}` or `{"params": ...}`, as recorded requests and lines of batches have it; and `{"traj": [messages]}`, the
 format in which tau-bench writes its runs. Each conversation becomes a separate session. None of these formats has
-times, so records get the clock time of the store.
+times, so records get that of the file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from .drafting import Drafting
 from .foreign import foreign
 from .json_values import within, without, word
 from .protocol import Imported, Importer, Origin, digest_of, with_own_ids
-from .titles import title_from
 from .transcript import Line, Transcript
 from .unread import ANSWERS, named
 
@@ -106,9 +105,9 @@ def _read(origin: Origin) -> list[Imported]:
     sessions: list[Imported] = []
     for conversation in list(_conversations(file)):
         log = Drafting(file, beside=bool(sessions))
-        title = _draft(conversation, log)
+        _draft(conversation, log)
         session_id = _own_id(conversation.around) or digest_of(conversation.begins)[:12]
-        sessions.append(log.imported(session_id, conversation.api, title))
+        sessions.append(log.imported(session_id, conversation.api))
     if not sessions:
         raise ImportFailed(
             f"{file.name}: no conversation in it, though it {_looks(file)}; expected a request body with messages, "
@@ -205,8 +204,8 @@ def _own_id(around: Mapping[str, Any]) -> str:
     return next(filter(None, (word(around.get(key)) for key in _ID_KEYS)), "-".join(run))
 
 
-def _draft(conversation: _Conversation, log: Drafting) -> str:
-    """Add the conversation of a body to `log`; returns the title."""
+def _draft(conversation: _Conversation, log: Drafting) -> None:
+    """Add the conversation of a body to `log`."""
     provider, body = PROVIDERS[conversation.api], conversation.body
     if conversation.around:
         log.note("around", conversation.around)
@@ -225,7 +224,6 @@ def _draft(conversation: _Conversation, log: Drafting) -> str:
         messages = [(message, conversation.source(index - leading)) for index, message in enumerate(parsed.messages)]
     for message, source in messages:
         log.add(MessageRecord(message=message, source=source))
-    return next(filter(None, (title_from(message) for message, _ in messages if message.role == "user")), "")
 
 
 def _report_answers(conversation: _Conversation, log: Drafting) -> None:

@@ -23,7 +23,6 @@ from .drafting import Drafting, billed
 from .json_values import items, mapping, objects, within, without, word
 from .messages import read_message
 from .protocol import Imported, Importer, Origin, digest_of, hashed_id
-from .titles import title_from
 from .transcript import Transcript
 
 _FORMAT = "cline-session"
@@ -132,8 +131,8 @@ def _imported(value: Mapping[str, Any], facts: Mapping[str, Any], file: Transcri
 
 
 def _draft(value: Mapping[str, Any], facts: Mapping[str, Any], messages: list[Any], log: Drafting) -> str:
-    """Add the session to `log`; returns the title. Facts that change while a session continues are left out, so that
-    the records of a file that grew begin as before."""
+    """Add the session to `log`; returns the title that somebody gave it. Facts that change while a session continues
+    are left out, so that the records of a file that grew begin as before."""
     log.at(facts.get("started_at"))
     if prompt := word(value.get("system_prompt")):
         message = read_message(PROVIDER, {"role": "system", "content": prompt}, log)
@@ -143,22 +142,20 @@ def _draft(value: Mapping[str, Any], facts: Mapping[str, Any], messages: list[An
     lasting = {key: facts[key] for key in _LASTING if key in facts}
     if lasting:
         log.note("session", lasting)
-    title = ""
     for index, wire in enumerate(messages):
         if isinstance(wire, dict):
-            message_title = _message(wire, index, log)
-            title = title or message_title
+            _message(wire, index, log)
         else:
             log.warn(0, f"messages[{index}] left out: a message must be a JSON object", "entry")
-    return word(within(facts, "metadata", "title")) or title
+    return word(within(facts, "metadata", "title"))
 
 
 _LASTING = ("session_id", "source", "interactive", "cwd", "workspace_root", "team_name", "enable_tools")
 """Session facts that do not change after the first message."""
 
 
-def _message(wire: Mapping[str, Any], index: int, log: Drafting) -> str:
-    """Add a message to `log`; returns a possible title."""
+def _message(wire: Mapping[str, Any], index: int, log: Drafting) -> None:
+    """Add a message to `log`."""
     log.at(wire.get("ts"))
     info = mapping(wire.get("modelInfo"))
     model = word(info.get("id")) or word(info.get("modelId"))
@@ -168,7 +165,7 @@ def _message(wire: Mapping[str, Any], index: int, log: Drafting) -> str:
     plain = [_block(block) for block in content] if isinstance(content, list) else content
     message = read_message(PROVIDER, {"role": wire.get("role"), "content": plain}, log)
     if message is None:
-        return ""
+        return
     message = log.with_results(message, lambda result: _judged(result, content))
     message_id = word(wire.get("id"))
     source = f"messages[{index}]" + (f" id {message_id}" if message_id else "")
@@ -178,7 +175,6 @@ def _message(wire: Mapping[str, Any], index: int, log: Drafting) -> str:
         log.left_unread(0, f"messages[{index}]", rest, is_empty=not message.parts)
         kind = word(within(rest, "metadata", "kind"))
         log.note("compaction" if kind in _COMPACTED else "message", rest)
-    return title_from(message) if message.role == "user" else ""
 
 
 def _block(block: Any) -> Any:

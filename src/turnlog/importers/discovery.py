@@ -61,9 +61,8 @@ def discover(home: Path, failed: Callable[[OSError], None]) -> Iterator[AgentFil
     link to a folder, that exists but cannot be read.
     """
     seen: set[Path] = set()
-    for file in sorted(
-        AgentFile(agent, path) for agent, place in PLACES for path in _matching(home, place.split("/"), failed)
-    ):
+    found = (AgentFile(agent, path) for agent, place in PLACES for path in _matching(home, place.split("/"), failed))
+    for file in sorted(found, key=lambda file: (file.agent, file.path.parts)):
         if file.path not in seen:
             seen.add(file.path)
             yield file

@@ -19,6 +19,7 @@ from ..providers.protocol import Reply
 from .file_changes import ChangedFiles
 from .protocol import Damage, Imported, Lost, session_id_of
 from .repeats import without_repeats
+from .titles import title_of
 from .transcript import Transcript
 from .unread import is_hollow, named, unread, unread_keys
 
@@ -227,10 +228,10 @@ class Drafting:
     # -- the session -----------------------------------------------------------------------------
 
     def imported(
-        self, session_id: str, form: str, title: str, *, parent: str = "", files: Sequence[str] = ()
+        self, session_id: str, form: str, title: str = "", *, parent: str = "", files: Sequence[str] = ()
     ) -> Imported:
         """The finished session, from its transcript and other `files`. `session_id` and `parent` are the transcript's
-        own ids.
+        own ids. With an empty `title`, it is that of the messages (`title_of`).
 
         Records from before the first known time get that time: imports are deterministic, and a record without a time
         would get the clock time of the store.
@@ -239,7 +240,7 @@ class Drafting:
         return Imported(
             session_id=session_id_of(session_id),
             format=form,
-            title=title,
+            title=title or title_of(self.messages),
             parent=session_id_of(parent) if parent else "",
             drafts=tuple(draft if draft.time else Draft(draft.body, first) for draft in self.drafts),
             blobs=self.blobs,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from os import fsencode
+import os
+from contextlib import suppress
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from .._platform.texts import plain_utf8
 from ..errors import ImportFailed, InputError
@@ -25,7 +28,7 @@ from . import (
     turnlog_export,
     webvoyager,
 )
-from .drafting import UNREADABLE
+from .drafting import UNREADABLE, as_utc
 from .foreign import foreign_head
 from .protocol import Imported, Importer, Origin, contents, origin_name
 from .refusals import refusal
@@ -87,7 +90,7 @@ def read_file(origin: str | Path | bytes) -> list[Imported]:
     lost = [damage for session in sessions for damage in session.warnings if damage.lost == "entry"]
     understood = sum(_is_understood(draft.body) for session in sessions for draft in session.drafts)
     if len(lost) <= understood:
-        return sessions
+        return [_dated(session) for session in sessions] if isinstance(source, Path) else sessions
     first = lost[0]
     place = f"line {first.line}: {first.message}" if first.line else first.message
     raise ImportFailed(
@@ -95,6 +98,17 @@ def read_file(origin: str | Path | bytes) -> list[Imported]:
         f"{len(lost) + understood} entries are not understood, the first at {place}. Give the file that the agent "
         "wrote itself, or export the session in another format"
     )
+
+
+def _dated(session: Imported) -> Imported:
+    """The session; if its transcript has no times, with the time when its files were last written."""
+    if any(draft.time for draft in session.drafts):
+        return session
+    moments = []
+    for file in session.files:
+        with suppress(OSError):
+            moments.append(os.stat(file).st_mtime)
+    return replace(session, written=as_utc(max(moments, default=None)))
 
 
 def _is_understood(body: Body) -> bool:
@@ -108,7 +122,7 @@ def _given(origin: str | Path | bytes) -> Origin:
     if isinstance(origin, bytes):
         return origin
     try:
-        wrong = not isinstance(origin, (str, Path)) or b"\0" in fsencode(origin)
+        wrong = not isinstance(origin, (str, Path)) or b"\0" in os.fsencode(origin)
     except UnicodeEncodeError:
         wrong = True
     if wrong:

@@ -2,7 +2,7 @@
 
 A line is `{"method": "generateContent" | "generateContentStream" | ..., "response": ...}` with a whole response or the
 list of chunks of a stream; a bare response or list is accepted too. The file has no requests, so the session has only
-answers; no times, so records get the clock time of the store; and no id, so the id is made from the file's name and the
+answers; no times, so records get that of the file; and no id, so the id is made from the file's name and the
 first call, because many recordings begin alike.
 """
 

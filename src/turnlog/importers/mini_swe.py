@@ -21,7 +21,6 @@ from .json_values import items, mapping, within, without, word
 from .messages import read_message
 from .protocol import Imported, Importer, Origin
 from .repeats import texts_of
-from .titles import task_title
 from .transcript import Transcript
 
 _FORMAT = "mini-swe-traj"
@@ -59,7 +58,7 @@ def _read(origin: Origin) -> list[Imported]:
     log = Drafting(file)
     _draft(run, log)
     session_id = word(run.get("instance_id")) or f"mini-swe-{sha256_hex(file.data)[:16]}"
-    return [log.imported(session_id, _FORMAT, task_title(log.messages))]
+    return [log.imported(session_id, _FORMAT)]
 
 
 IMPORTER = Importer("mini-swe-agent", _sniff, _read)

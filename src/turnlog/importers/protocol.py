@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from .._platform.lazy import lazy_pattern
 from ..errors import ImportFailed
 from ..log.messages import compact_json, sha256_hex
-from ..log.store import Draft, is_plain_id
+from ..log.store import Draft, is_plain_id, is_reference
 
 Origin = Path | bytes
 """The source of a transcript: a file (for some formats a folder), or its bytes."""
@@ -43,7 +43,8 @@ class Imported(Struct, frozen=True, kw_only=True):
     `session_id` is made from the transcript's own id and satisfies `check_session_id`; the same transcript always gives
     the same id. `format` names the transcript's format. `parent` is the id of the session that this one belongs to (as
     a sidechain or a fork); that session may not be imported. `created` is the time when the session began, if it is not
-    the time of its first record. `drafts` are records without a number; a record number inside one is a position in
+    the time of its first record. `written` is the time when the transcript was last written, if it has no times itself:
+    its records get it. `drafts` are records without a number; a record number inside one is a position in
     `drafts`, from 1. `blobs` are the media bytes by hex SHA-256. `files` are all files that were read. `echoes`: notes
     that repeat the text of the message that follows them. They are imported only while that message is not in the
     transcript yet. Maps (time, topic) of the note to the key of its data that holds the text.
@@ -54,6 +55,7 @@ class Imported(Struct, frozen=True, kw_only=True):
     title: str = ""
     parent: str = ""
     created: str = ""
+    written: str = ""
     drafts: tuple[Draft, ...] = ()
     blobs: dict[str, bytes] = {}
     warnings: tuple[Damage, ...] = ()
@@ -126,7 +128,7 @@ def session_id_of(name: str) -> str:
     A safe id is returned unchanged. Otherwise its safe characters are followed by part of its hash, so that two ids
     that differ only in unsafe characters stay different.
     """
-    if is_plain_id(name):
+    if is_plain_id(name) and not is_reference(name):
         return name
     readable = _UNSAFE.sub("-", name)[:80].strip("._-")
     digest = sha256_hex(name.encode("utf-8", "surrogatepass"))[:12]

@@ -25,7 +25,6 @@ from .json_values import items, mapping, within, without, word
 from .messages import read_message, with_thinking
 from .protocol import Imported, Importer, Origin
 from .repeats import is_empty, texts_of, without_repeats
-from .titles import task_title
 from .transcript import Transcript, json_document
 
 _FORMAT = "swe-agent-traj"
@@ -57,9 +56,9 @@ def _read(origin: Origin) -> list[Imported]:
     if not any(map(_is_message, items(run.get("history")))):
         raise file.refused("messages", "give the .traj that SWE-agent wrote, a list `history` inside")
     log = Drafting(file)
-    title = _Run(run, log).draft()
+    _Run(run, log).draft()
     session_id = word(within(_replay(run), "problem_statement", "id")) or f"swe-agent-{sha256_hex(file.data)[:16]}"
-    return [log.imported(session_id, _FORMAT, title)]
+    return [log.imported(session_id, _FORMAT)]
 
 
 IMPORTER = Importer("swe-agent", _sniff, _read)
@@ -92,8 +91,8 @@ class _Run:
         self.answered = False  # whether the agent said something beyond demonstrations
         self.history_json = [json.dumps(wire, sort_keys=True) for wire in self.history]
 
-    def draft(self) -> str:
-        """Draft all messages and steps; returns the title."""
+    def draft(self) -> None:
+        """Draft all messages and steps."""
         config = _replay(self.run)
         about = without(self.run, ("history", "trajectory", "info"))
         if about:
@@ -105,7 +104,6 @@ class _Run:
         self._left_out(len(self.steps))
         if "info" in self.run:
             self.log.note("info", self.run["info"])
-        return task_title(self.log.messages)
 
     def _message(self, index: int) -> None:
         wire = self.history[index]

@@ -19,7 +19,6 @@ from .drafting import Drafting
 from .json_values import mapping, without, word
 from .messages import read_message
 from .protocol import Imported, Importer, Origin
-from .titles import title_from
 from .transcript import Line, Transcript
 
 _FORMAT = "tarko-events"
@@ -64,7 +63,7 @@ def _read(origin: Origin) -> list[Imported]:
         stream.take(event)
     stream.finish()
     first = next(filter(None, (word(event.value.get("id")) for event in events)), sha256_hex(file.data)[:16])
-    return [stream.log.imported(stream.session or f"tarko-{first}", _FORMAT, stream.title)]
+    return [stream.log.imported(stream.session or f"tarko-{first}", _FORMAT)]
 
 
 IMPORTER = Importer("tarko-events", _sniff, _read)
@@ -84,7 +83,7 @@ class _Stream:
 
     def __init__(self, log: Drafting) -> None:
         self.log = log
-        self.session = self.title = self.model = ""
+        self.session = self.model = ""
         self.tools: dict[str, Tool] = {}
         self.thoughts: list[str] = []
         self.pieces: list[str] = []
@@ -119,7 +118,6 @@ class _Stream:
         message = read_message(PROVIDER, wire, self.log, number, opaque=False)
         if message is None:
             return
-        self.title = self.title or title_from(message)
         self.log.add(MessageRecord(message=message, source=_source(event, number)))
         rest = without(event, _MESSAGE_KEYS)
         if rest:

@@ -16,10 +16,15 @@ def total_usage(bills: Bills) -> Usage:
     return summed(bills.values())
 
 
+def added(bills: Iterable[Bills]) -> Bills:
+    """Several bills as one."""
+    usages: dict[str, list[Usage]] = {}
+    for bill in bills:
+        for model, usage in bill.items():
+            usages.setdefault(model, []).append(usage)
+    return {model: some[0] if len(some) == 1 else summed(some) for model, some in usages.items()}
+
+
 def usage_by_model(records: Iterable[Record]) -> Bills:
     """The usage records among `records`, summed by model. Other records are ignored."""
-    usages: dict[str, list[Usage]] = {}
-    for record in records:
-        if isinstance(body := record.body, UsageRecord):
-            usages.setdefault(body.sold_as, []).append(body.usage)
-    return {model: some[0] if len(some) == 1 else summed(some) for model, some in usages.items()}
+    return added({body.sold_as: body.usage} for record in records if isinstance(body := record.body, UsageRecord))

@@ -49,12 +49,15 @@ class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     trigger: float | None = None
     goal: float | None = None
 
-    def marks(self, window: int, fixed: int, floor: int, *, scale: float = 1.0, known: bool = True) -> Thresholds:
+    def marks(
+        self, window: int, fixed: int, floor: int, *, scale: float = 1.0, known: bool = True, whole: bool = False
+    ) -> Thresholds:
         """The limit, trigger and goal in a counter's tokens.
 
         `window` is the model's input limit, `fixed` the tokens of system text and tools, `floor` the tokens that
         cannot be left out, `scale` the tokens that may be billed for each counted one. `known`: the window is that of
-        a known model.
+        a known model. `whole`: a share as goal is one of the trigger, as far as this leaves half of what can be left
+        out.
         """
         limit = self.max_tokens
         if not limit or (known and limit > window):
@@ -68,6 +71,8 @@ class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
         room = max(0, trigger - floor)
         share = 0.5 if self.goal is None else self.goal
         goal = floor + int(room * share) if share <= 1 else int(share / scale)
+        if whole and share <= 1:
+            goal = max(int(trigger * share), floor + room // 2)
         return Thresholds(limit, trigger, min(goal, trigger))
 
 
@@ -104,6 +109,7 @@ class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True)
     - `cache_ttl`: how long the provider keeps what it caches, if it offers a choice: `5m`, `1h`, or `auto`, which
       chooses by the pauses between the session's requests.
     - `trigger`, `goal`: used where the budget does not say.
+    - `whole_goal`: the strategy's `goal`, if it is a share, is one of the whole trigger, not of what can be left out.
     """
 
     name: str = ""
@@ -127,6 +133,7 @@ class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True)
     cache_ttl: Literal["auto", "5m", "1h"] = "auto"
     trigger: float | None = None
     goal: float | None = None
+    whole_goal: bool = False
 
     def applied_to(self, budget: Budget) -> Budget:
         """The budget with this strategy's trigger and goal where it has none itself."""
@@ -159,7 +166,13 @@ PRESETS: dict[str, Strategy] = {
         Strategy("codex", ("summarise",), user_tokens=20_000),
         Strategy("gemini-cli", ("summarise",), recent=0.3, trigger=0.5),
         Strategy(
-            "spec", ("summarise",), keep_turns=5, keep_results=True, goal=0.7, heading="Previous conversation summary:"
+            "spec",
+            ("summarise",),
+            keep_turns=5,
+            keep_results=True,
+            goal=0.7,
+            whole_goal=True,
+            heading="Previous conversation summary:",
         ),
         Strategy("graded", ("summarise",), grades=(5_000, 15_000), trigger=5_000),
     )

@@ -248,6 +248,14 @@ def compact_json(value: Any) -> str:
     return _compact(value)
 
 
+def json_or_text(text: str) -> Any:
+    """The JSON of a text; the text itself, if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
 def parse_arguments(raw: str) -> tuple[Any, str | None]:
     """The text `raw` of arguments as (`arguments`, `raw`) of a `ToolCall`.
 

@@ -166,12 +166,14 @@ class SessionOpened(
 ):
     """A session was opened for work, and the opener said from where.
 
-    `source` is `interactive` (a person uses it), `non-interactive` (a script, a pipeline) or `embedded-server` (a
-    server inside another program, for its users). `resumed` is True if the session existed before.
+    `source` is `interactive` (a person uses it), `non-interactive` (a script, a pipeline), `embedded-server` (a server
+    inside another program, for its users) or `mcp` (a server that speaks MCP). `resumed` is True if the session existed
+    before; `session` is then the id of the session whose records it goes on from, as forks and copies have them too.
     """
 
     source: str
     resumed: bool = False
+    session: str = ""
 
 
 class TurnOpened(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True, tag_field="kind", tag="turn_opened"):
@@ -219,6 +221,7 @@ class Configuration(
     was given and is not the model's usual limit; else 0. `budget` and `strategy` are None for the default.
     `environment` is the version and the model limits when this was recorded; no request depends on it. `base_url` is
     another server that speaks the provider's API, `server` the name of that server's row (docs/servers.md).
+    `answer_schema` is the JSON schema that answers follow, in the terms of no provider; None: answers are free.
     """
 
     provider: str = ""
@@ -233,6 +236,7 @@ class Configuration(
     environment: Environment | None = None
     base_url: str = ""
     server: str = ""
+    answer_schema: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
         return Struct.__repr__(replace(self, base_url=without_password(self.base_url)))

@@ -63,6 +63,20 @@ class SessionInfo(Struct, frozen=True, repr_omit_defaults=True, gc=False):
     parent_records: int = 0
 
 
+class SessionFacts(Struct, frozen=True, repr_omit_defaults=True):
+    """What the notes of a session say about it: its `labels` (see `Session.label`), and for a transcript of an agent
+    program that program (`agent`, such as `claude-code`) and the folder in which it worked; empty if they are not
+    known. `agent` is `turnlog` for a session that turnlog recorded itself."""
+
+    labels: Mapping[str, str] = {}
+    agent: str = ""
+    folder: str = ""
+
+    def is_of(self, agent: str) -> bool:
+        """Whether the name of the agent program begins so, in capitals or not."""
+        return self.agent.startswith(agent.lower())
+
+
 class Problem(Struct, frozen=True, repr_omit_defaults=True):
     """Damage: in which session, in which record (0: no particular one), and what. `blobs` are media that are missing or
     damaged, although the record that needs them is whole."""
@@ -211,6 +225,10 @@ class Store(RecordStore, Protocol):
         `Session.label`). An empty value stands for no label of that name. A session whose labels cannot be read is not
         among them."""
 
+    def facts(self) -> dict[str, SessionFacts]:
+        """What is known of each session, by id, from the index of labels, which is brought up to date first. Sessions
+        whose notes cannot be read are left out."""
+
     def usages(self) -> dict[str, Bills]:
         """What was billed in each session, by session id, without what an older session has as well (as forks and
         resumed transcripts do), so that it can be added. Sessions that were billed nothing of their own are left out.
@@ -345,6 +363,9 @@ _PLAIN_ID = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 _RESERVED = lazy_pattern(r"(?i)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?")
 _UNSAFE = lazy_pattern(r"[^a-z0-9._-]+")
 _LONGEST_ID = 200
+LATEST = "latest"
+"""The session in the first row of `turnlog ls`."""
+_REFERENCE = lazy_pattern(rf"{LATEST}|-[1-9][0-9]*")
 
 
 def check_session_id(session_id: str) -> str:
@@ -363,6 +384,11 @@ def is_plain_id(session_id: str) -> bool:
     beginning with a letter or digit, without a dot at the end, and no name that Windows reserves."""
     plain = _PLAIN_ID.fullmatch(session_id) is not None and not session_id.endswith(".")
     return plain and not _RESERVED.fullmatch(session_id)
+
+
+def is_reference(session_id: str) -> bool:
+    """Whether the command line reads this as a session's place in its list: `latest`, `-1`, `-2` and so on."""
+    return _REFERENCE.fullmatch(session_id) is not None
 
 
 def file_name(session_id: str) -> str:

@@ -3,10 +3,20 @@
 A fold over records, without a clock and without a model. `session` keeps one for each session that asks for it.
 """
 
-from .entities import Entity
+from .entities import Candidate, Entity, FailedCall
 from .fold import Memory
 from .language import ENGLISH, Language, Thing
 from .recall import Recalled, quoted, recall
-from .resolve import Candidate
 
-__all__ = ["Candidate", "ENGLISH", "Entity", "Language", "Memory", "Recalled", "Thing", "quoted", "recall"]
+__all__ = [
+    "Candidate",
+    "ENGLISH",
+    "Entity",
+    "FailedCall",
+    "Language",
+    "Memory",
+    "Recalled",
+    "Thing",
+    "quoted",
+    "recall",
+]

@@ -11,13 +11,12 @@ from .._platform.texts import clip
 from ..log.messages import ToolCall
 from ..summarize.reading import spelled
 from ..view.curate.reading import read_of
-from ..view.file_edits import BY_SHELL, changes_of, shell_text, words_of
+from ..view.file_edits import BY_SHELL, FOLDER, changes_of, shell_text, without_folder, words_of
 from .entities import State
 
 _READING = lazy_pattern(
     r"(?<![a-z])(?:read|view|open|cat|show|get_file|fetch|editor|bash|shell|exec|run|terminal|command)"
 )
-_FOLDER = lazy_pattern(r"cd (?:\"([^\"\n]*)\"|'([^'\n]*)'|(\S+))\s*(?:&&|;)\s*")
 _BLOCK = lazy_pattern(r"^```[ \t]*(\w*)[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SHELLS = ("", "bash", "sh", "shell", "zsh", "console", "mswea_bash_command")
 """The languages of code blocks that are commands."""
@@ -61,7 +60,7 @@ def changes_in(call: ToolCall) -> Iterator[FileWrite]:
 
 def _folder_of(call: ToolCall) -> str:
     """The folder that a shell command runs in, if the call says so; else ""."""
-    match = _FOLDER.match(shell_text(call).lstrip())
+    match = FOLDER.match(shell_text(call).lstrip())
     named = call.arguments if isinstance(call.arguments, dict) else {}
     folder = match[1] or match[2] or match[3] if match is not None else ""
     folder = folder or next((value for key in _FOLDER_KEYS if isinstance(value := named.get(key), str)), "")
@@ -83,8 +82,7 @@ def command_of(call: ToolCall) -> str:
 
 def as_command(text: str) -> str:
     """A shell command in the form in which commands are compared: on one line, without a change of folder before it."""
-    text = text.strip()
-    return clip(text[match.end() if (match := _FOLDER.match(text)) is not None else 0 :], _COMMAND) if text else ""
+    return clip(without_folder(text.strip()), _COMMAND) if text.strip() else ""
 
 
 def commands_in_blocks(text: str) -> Iterator[str]:

@@ -6,6 +6,8 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from ..log.messages import Outcome, ToolCall
+
 Kind = Literal["file", "symbol", "command", "url", "error", "id", "branch", "person"]
 """What an entity is. `id` covers commit hashes, numbers of issues, orders, reservations and the like."""
 
@@ -60,6 +62,23 @@ class Entity(Struct, gc=False):
         return f"{self.kind}:{self.value}"
 
 
+class FailedCall(Struct, gc=False):
+    """A call that failed: its record and that of its result, what its result says (see `said`), the exit status if one
+    is reported, and the record at which a later call shows that it is mended (0: none does).
+
+    `outcome`: of the result; `canceled` also for a call that the user refused. `said`: the most telling line, "" if
+    none says what went wrong.
+    """
+
+    call: ToolCall
+    record: int
+    result: int
+    outcome: Outcome
+    said: str = ""
+    code: int | None = None
+    fixed: int = 0
+
+
 class Mention(Struct, frozen=True, gc=False):
     """One mention of an entity: its record, by whom, and where among the mentions of that record (from 0)."""
 
@@ -74,3 +93,11 @@ class Fact(Struct, frozen=True, gc=False):
 
     record: int
     text: str
+
+
+class Candidate(Struct, frozen=True):
+    """What a reference may stand for, how strongly (only the order of scores means something), and why."""
+
+    entity: Entity
+    score: float
+    reasons: tuple[str, ...]

@@ -14,9 +14,10 @@ from .._platform.texts import clip
 from ..errors import InputError
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
-from ..summarize.events import FileState, FileStates, error_of
+from ..summarize.events import FileState, FileStates
+from ..summarize.failures import Failure, Subject, failure_of, is_harmless, subject_of
 from ..summarize.orders import orders_of
-from ..summarize.reading import flat_lines, is_output, with_calls
+from ..summarize.reading import LOOK, flat_lines, is_output, laid_out, with_calls
 from ..tokens.counters import counter_for
 from ..tokens.protocol import Counter
 from ..view.decisions import Rewinds
@@ -24,9 +25,10 @@ from ..view.program_prefaces import is_of_program
 from ..view.repair.pairing import At, Pairing
 from ..view.types import Shown
 from .calls import FileWrite, changes_in, command_of, commands_in_blocks, lines_read
-from .entities import Entity, Fact, Kind, Mention, State, Who
+from .entities import Candidate, Entity, Fact, FailedCall, Kind, Mention, State, Who
 from .language import ENGLISH, Language
-from .resolve import Candidate, resolve
+from .resolve import resolve
+from .sentences import TURNS
 from .words import ENDS, WORDS, path_of, raised_in
 
 # -- block -----------------------------------------------------------------------------------------
@@ -130,8 +132,16 @@ class _Call(NamedTuple):
     before: list[tuple[Entity, FileWrite, tuple[State, int, int]]]
 
 
+class _Open(NamedTuple):
+    """A failed call that no later one has mended yet, what it is about, and its error if it is one."""
+
+    failed: FailedCall
+    subject: Subject
+    error: Entity | None
+
+
 class Memory:
-    """What a conversation is about, up to record `last`.
+    """What a conversation is about, up to record `last`, which made so many `calls` of tools.
 
     Give it the records of a log in order (`take`). Records that a rewind took back are left out: after a rewind, make a
     new memory (`Memory.of`).
@@ -145,8 +155,11 @@ class Memory:
         self._paths: dict[str, list[Entity]] = {}  # the files with this name, the last mentioned last
         self._pairing = Pairing()
         self._calls: dict[At, _Call] = {}
-        self._errors: dict[str, Entity] = {}  # open errors, by the call that failed
+        self.calls = 0
+        self._failed: list[FailedCall] = []
+        self._open: list[_Open] = []  # the last ones
         self._trail: deque[Mention] = deque(maxlen=_TRAIL)
+        self._turns: deque[int] = deque(maxlen=TURNS)  # records of what the user typed
         self._spoken: list[tuple[int, Message]] = []  # user messages whose facts were not read yet
         self._facts: list[Fact] = []
         self._answer: Shown | None = None  # the last answer, which may have its command in its text
@@ -221,6 +234,11 @@ class Memory:
         return sorted(open_errors, key=lambda entity: (-entity.at, entity.value))
 
     @property
+    def failed_calls(self) -> Sequence[FailedCall]:
+        """The calls that failed, in the order of their results. A search that found nothing did not fail."""
+        return self._failed
+
+    @property
     def trail(self) -> Sequence[Mention]:
         """The last mentions, oldest first."""
         return self._trail
@@ -236,10 +254,11 @@ class Memory:
     def resolve(self, reference: str, said: str = "", *, language: Language = ENGLISH) -> list[Candidate]:
         """What a reference such as "that file", "the error", "it" or "the second one" stands for after the last record:
         the likeliest first, each with reasons; [] if it stands for nothing that is known. `said` is the text that the
-        reference is in, if it is not on record yet: names in it count as the last ones."""
+        reference is in, if it is not on record yet: names in it count as the last ones. A short sentence with a pronoun
+        ("Run that again.") stands for one thing that was at hand in the last turns and fits, or for nothing."""
         kind_given("language", language, Language, "a turnlog.memory.Language")
         reference, said = text_given("reference", reference), text_given("said", said)
-        return resolve(reference, said, self._trail, self._entities.values(), self.last, language)
+        return resolve(reference, said, self._trail, self._entities.values(), self.last, self._turns, language)
 
     def working_set(self, max_tokens: int) -> tuple[Entity, ...]:
         """The files that were used last, as many as have room in `max_tokens` tokens with their paths and states."""
@@ -256,8 +275,8 @@ class Memory:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Memory):
             return NotImplemented
-        return (self.last, self.entities, list(self.trail), self.facts) == (
-            *(other.last, other.entities, list(other.trail), other.facts),
+        return (self.last, self.entities, list(self.trail), self.facts, self.failed_calls) == (
+            *(other.last, other.entities, list(other.trail), other.facts, other.failed_calls),
         )
 
     __hash__ = None  # type: ignore[assignment]
@@ -296,6 +315,8 @@ class Memory:
         who: Who = "assistant" if role == "assistant" else "user"
         if who == "user" and is_of_program(text):
             who = "result"
+        if who == "user" and n not in self._turns:
+            self._turns.append(n)
         self._mentions(n, text, who)
         if who == "assistant" and "```" in text:
             for command in commands_in_blocks(text):
@@ -327,6 +348,7 @@ class Memory:
     # -- calls and their results -------------------------------------------------------------------
 
     def _call(self, n: int, j: int, call: ToolCall) -> None:
+        self.calls += 1
         text = command_of(call)
         command = self._entity("command", text, n, "call") if text else None
         before = []
@@ -335,23 +357,25 @@ class Memory:
             before.append((file, change, (file.change, file.changed, file.changes)))
             new = change.state == "edited" and change.writes and not (file.read or file.changed)
             self._change(file, "created" if new else change.state, n)
-        self._mentions(n, text or _arguments(call), "call")
+        self._mentions(n, text or _values(call), "call")
         self._calls[self._pairing.seen - 1, j] = _Call(call, n, command, before)
 
     def _result(self, n: int, j: int, result: ToolResult) -> None:
         answered = self._pairing.answered.get(j)
         asked = self._calls.pop(answered[0], None) if answered is not None else None
         text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
-        error = error_of(text, result.outcome)
+        told = laid_out(result, text, LOOK) if text[:1] in ("{", "[") else text
+        failure = failure_of(told, result.outcome)
         if asked is not None:
-            self._ended(n, asked, text, error)
+            harmless = failure is not None and is_harmless(asked.call, failure)
+            self._ended(n, asked, text, None if harmless else failure)
         if asked is None or not asked.before:  # what an edit prints again of a file is no news
             self._mentions(n, text, "result")
 
-    def _ended(self, n: int, asked: _Call, text: str, error: str) -> None:
+    def _ended(self, n: int, asked: _Call, text: str, failure: Failure | None) -> None:
         """Take in how a call ended."""
-        self._judge(n, asked, error)
-        if error:
+        self._judge(n, asked, text, failure)
+        if failure is not None:
             for file, change, before in reversed(asked.before):
                 if change.sure and file.changed == asked.record:
                     file.change, file.changed, file.changes = before
@@ -363,19 +387,31 @@ class Memory:
             file.read, file.lines = n, shown[1]
             file.state, file.at = ("read", n) if not file.changed else (file.state, file.at)
 
-    def _judge(self, n: int, asked: _Call, error: str) -> None:
+    def _judge(self, n: int, asked: _Call, text: str, failure: Failure | None) -> None:
         """Note whether a command worked, an error of its call, and that a call works which failed before."""
-        alike = f"{asked.call.name} {asked.command.value if asked.command else _arguments(asked.call)}"[:_ALIKE]
+        brief = asked.command.value if asked.command else _arguments(asked.call)
         if asked.command is not None:
-            asked.command.state, asked.command.at = "failed" if error else "worked", n
-        if error:
-            entity = self._entity("error", error, n, "result")
-            entity.state, entity.at, entity.about = "open", n, alike
-            self._errors[alike] = entity
-            if len(self._errors) > _OPEN_ERRORS:
-                del self._errors[next(iter(self._errors))]
-        elif (earlier_error := self._errors.pop(alike, None)) is not None:
-            earlier_error.state, earlier_error.at = "fixed", n
+            asked.command.state, asked.command.at = "worked" if failure is None else "failed", n
+        if failure is not None:
+            self._fails(n, asked, brief, failure)
+        elif self._open:
+            subject = subject_of(asked.call, brief)
+            mended = [one for one in self._open if one.subject.is_mended_by(subject, text)]
+            self._open = [one for one in self._open if one not in mended]
+            for one in mended:
+                one.failed.fixed = n
+                if one.error is not None and all(other.error is not one.error for other in self._open):
+                    one.error.state, one.error.at = "fixed", n
+
+    def _fails(self, n: int, asked: _Call, brief: str, failure: Failure) -> None:
+        said = f"{failure.said}: {failure.reason}" if failure.reason else failure.said
+        failed = FailedCall(asked.call, asked.record, n, failure.outcome, clip(said, _LONGEST), failure.code)
+        self._failed.append(failed)
+        error = None
+        if failed.outcome != "canceled":  # by the user, or as a call beside it failed: nothing went wrong in it
+            error = self._entity("error", failed.said or f"{failure.status}: {clip(brief, _LONGEST)}", n, "result")
+            error.state, error.at, error.about = "open", n, f"{asked.call.name} {brief}"[:_ALIKE]
+        self._open = [*self._open, _Open(failed, subject_of(asked.call, brief), error)][-_OPEN_ERRORS:]
 
     def _change(self, file: Entity, state: State, n: int) -> None:
         file.state = file.change = state
@@ -467,7 +503,7 @@ class FileMemory(Memory):
         for named in WORDS.files(text):
             self._file(named.value, n, who)
 
-    def _judge(self, n: int, asked: _Call, error: str) -> None:
+    def _judge(self, n: int, asked: _Call, text: str, failure: Failure | None) -> None:
         """Files do not tell which commands worked."""
 
     def _entity(self, kind: Kind, value: str, n: int, who: Who) -> Entity:
@@ -505,3 +541,11 @@ def _arguments(call: ToolCall) -> str:
     if not isinstance(call.arguments, dict):
         return call.raw_arguments[: ENDS[0]]
     return "\n".join(flat_lines({key: value for key, value in call.arguments.items() if key not in _WRITTEN_KEYS}))
+
+
+def _values(call: ToolCall) -> str:
+    """The same without the names of the arguments, which belong to the tool."""
+    if not isinstance(call.arguments, dict):
+        return call.raw_arguments[: ENDS[0]]
+    given = [value for key, value in call.arguments.items() if key not in _WRITTEN_KEYS]
+    return "\n".join(value if isinstance(value, str) else "\n".join(flat_lines([value])) for value in given)

@@ -11,6 +11,9 @@ from msgspec import Struct
 
 from .entities import Kind
 
+Groups = tuple[tuple[Kind, ...], ...]
+"""Groups of kinds of which a word may speak, the likelier first; within a group none is likelier than another."""
+
 
 class Thing(Struct, frozen=True):
     """What a noun can stand for: these kinds, the likelier first. With `within`, an expression, only what it is found
@@ -38,6 +41,11 @@ class Language(Struct, frozen=True):
     - `indefinite`: words before a noun that bring in something unnamed ("a file"): a later reference means that.
     - `starts`: words at the beginning of a sentence before its subject.
     - `common`: words that say nothing of what a question is about.
+    - `deeds`: verbs and question words before the pronoun of a whole sentence, alone ("run") or with another word of it
+      ("run again"), with what they are done to. `traits`: the same for what stands after the pronoun ("used" in "where
+      is it used"). What has several groups of kinds is done to the first of which something is at hand.
+    - `undoing`: deeds that take back a change. `repeating`: deeds that do again what was done.
+    - `between`: words that may stand between the pronoun and its trait.
     """
 
     things: Mapping[str, Thing]
@@ -60,10 +68,25 @@ class Language(Struct, frozen=True):
     indefinite: str
     starts: str
     common: frozenset[str] = frozenset()
+    deeds: Mapping[str, Groups] = {}
+    traits: Mapping[str, Groups] = {}
+    undoing: frozenset[str] = frozenset()
+    repeating: frozenset[str] = frozenset()
+    between: frozenset[str] = frozenset()
 
 
 _FILE, _SYMBOL, _COMMAND = Thing(("file",)), Thing(("symbol",)), Thing(("command",))
 _ERROR, _ID = Thing(("error",)), Thing(("id",))
+_CODE: Groups = (("symbol",), ("file",))
+_OTHERS: tuple[Kind, ...] = ("file", "url", "command", "branch", "id")
+_UNDOING = ("undo", "revert", "restore", "change back", "rename back", "move back", "put back", "roll back")
+_REPEATING = ("rerun", "repeat", "retry", "redo", "run again", "run more", "do again", "do more", "try again")
+
+
+def _each(groups: Groups, words: str) -> dict[str, Groups]:
+    """The same groups for each of these, between commas."""
+    return dict.fromkeys(words.split(", "), groups)
+
 
 ENGLISH = Language(
     things={
@@ -153,6 +176,44 @@ ENGLISH = Language(
             "where why there here any some all each every both more most other such only own same very just "
             "also too again ever get got let us please instead between"
         ).split()
+    ),
+    deeds={
+        **_each(_CODE, "change, modify, refactor, simplify, improve, optimize, extend, convert, replace, where"),
+        **_each(_CODE, "use, uses, import, imports, wrote, inline, clean"),
+        **_each(_CODE, "make faster, make simpler, make shorter, make async, make private, make optional"),
+        **_each((("symbol",),), "call, calls, define, implement"),
+        **_each((("symbol", "file", "branch"),), "rename, delete, remove, drop"),
+        **_each((("file",), ("symbol",)), "move, put, copy"),
+        **_each((("file",),), "edit, update, rewrite, write, save, commit, format, lint"),
+        **_each((("file", "url"),), "open, reopen, read, view, close"),
+        **_each((("url", "file"), ("id",)), "summarize, summarise"),
+        **_each((("error",), *_CODE), "fix, debug, repair, correct"),
+        **_each((("error",),), "why, get why, see why, cause, causes, caused, solve, handle, catch, reproduce"),
+        **_each((("error",), ("symbol",), _OTHERS), "what, explain, describe, show"),
+        **_each((("file", "url"), ("error",), ("symbol",)), "look"),
+        **_each((("url",),), "visit, fetch, download, browse, bookmark"),
+        **_each((("branch",), ("id",)), "merge, rebase, push, pull, squash, switch, checkout"),
+        **_each((("command",), ("file",)), "run, execute, start, launch"),
+        **_each((("command",), ("file", "url", "branch")), "try"),
+        **_each((("symbol",), ("file", "command")), "test"),
+        **dict.fromkeys(_REPEATING, (("command",),)),
+        **dict.fromkeys(_UNDOING, (("file",),)),
+    },
+    traits={
+        **_each(_CODE, "used, imported, tested, need what, needs what, use what, uses what"),
+        **_each((("symbol",),), "called, defined, declared, implemented, return, returns, raise, raises"),
+        **_each((("symbol",),), "accept, expect, take what, takes what"),
+        **_each((("symbol",), ("command",), ("file",)), "do what, does what, work how, works how, slow why"),
+        **_each((("url", "file"), ("error",)), "say what, says what, contain what, contains what"),
+        **_each((("error",), ("symbol",), ("command",)), "mean what, means what"),
+        **_each((("error",),), "happen why, happens why, happen when, happens when, happened why"),
+        **_each((("error",),), "fail why, fails why, crash why, crashes why, come where, go wrong"),
+        **_each((("command",),), "take long, pass did, succeed did, finish did, finished has"),
+    },
+    undoing=frozenset(_UNDOING),
+    repeating=frozenset(_REPEATING),
+    between=frozenset(
+        "is are was were be been being not now once still also just only ever never has have had really".split()
     ),
 )
 """The words of English."""

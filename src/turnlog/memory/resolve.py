@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from .._platform.lazy import lazy_pattern
 from .calls import SHELLS, as_command
-from .entities import Entity, Kind, Mention
+from .entities import Candidate, Entity, Kind, Mention
 from .language import Language, Thing
+from .sentences import asked_in, at_hand
 from .words import BARE_WORD, PROGRAMS, Named, judged
 
 _WEIGHTS = {"user": 1.0, "assistant": 0.9, "call": 1.0, "result": 0.35, "disk": 0.8}
@@ -40,14 +39,6 @@ _SENTENCE = lazy_pattern(r"(?<=[.!?:])\s+|\n+")
 _WORDS = lazy_pattern(r"[\w'’-]+")
 
 
-class Candidate(Struct, frozen=True):
-    """What a reference may stand for, how strongly (only the order of scores means something), and why."""
-
-    entity: Entity
-    score: float
-    reasons: tuple[str, ...]
-
-
 class _Asked(NamedTuple):
     """A reference, read: the kinds it may stand for (() for any), what the value must have in it, its place in a list,
     and whether it is a pronoun."""
@@ -66,15 +57,31 @@ _ACTING: tuple[Kind, ...] = ("symbol", "file", "command", "url", "error")
 
 
 def resolve(
-    reference: str, said: str, trail: Sequence[Mention], known: Iterable[Entity], last: int, language: Language
+    reference: str,
+    said: str,
+    trail: Sequence[Mention],
+    known: Iterable[Entity],
+    last: int,
+    turns: Sequence[int],
+    language: Language,
 ) -> list[Candidate]:
     """What `reference` may stand for, the likeliest first. `said` is the text in which it stands last, or "". `trail`
-    are the mentions before, oldest first, `known` the entities, `last` the last record."""
+    are the mentions before, oldest first, `known` the entities, `last` the last record, `turns` the records of what the
+    user typed."""
+    table = _Known({entity.key: entity for entity in known}, trail, last)
+    sentence = asked_in(said if said and not _SENTENCE.search(said.strip()) else reference, language)
+    if sentence is not None and (not said or reference.lower().strip() in language.pronouns - language.vague):
+        kinds = {kind for group in sentence.groups for kind in group}
+        spoken = [table.entity(name.named) for name in _named_in(sentence.before) if name.named.kind in kinds]
+        if sentence.other or not spoken:
+            return at_hand(sentence, spoken, trail, turns)
+        reference, said = sentence.word, said or reference
+    elif not said and (phrase := _phrase_in(reference, language)):
+        reference, said = phrase, reference
     before, after = _around(reference, said)
     asked = _read(reference, before, after, language)
     if asked is None:
         return []
-    table = _Known({entity.key: entity for entity in known}, trail, last)
     if (named := _named_after(asked, after, language)) is not None:
         return [Candidate(table.entity(named), 2 * _WITHIN, ("named right after it",))]
     if asked.generic:
@@ -100,6 +107,14 @@ def resolve(
 def _around(reference: str, said: str) -> tuple[str, str]:
     position = said.lower().rfind(reference.lower())
     return (said[:position], said[position + len(reference) :]) if position >= 0 else (said, "")
+
+
+def _phrase_in(sentence: str, language: Language) -> str:
+    """A noun that a sentence points at ("that file" in "open that file again"); "" if it is all, or there is none."""
+    pointers, things = "|".join(language.pointers), "|".join(language.things)
+    places = "|".join((*language.ordinals, *language.others))
+    match = re.search(rf"\b(?:{pointers})(?: (?:{places}))?(?: \w+)?? (?:{things})\b", sentence.lower())
+    return match[0] if match is not None and match.end() - match.start() < len(sentence.strip(" .!?")) else ""
 
 
 def _read(reference: str, before: str, after: str, language: Language) -> _Asked | None:

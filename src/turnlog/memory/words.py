@@ -37,7 +37,8 @@ _BARE = frozenset(
         "j2 tf hcl nix gradle properties plist patch diff zip gz tar db sqlite wasm"
     ).split()
 )
-"""Endings of file names. A word with a dot and no slash is a file only with one of these: `os.path` is none."""
+"""Endings of file names. A word with a dot and no slash is a file only with one of these: `os.path` is none, nor is
+`cmd.Env`."""
 
 PROGRAMS = frozenset(
     (
@@ -180,7 +181,7 @@ def _file(word: str) -> Named | None:
     if ending is None or ending.start() == 0:
         slashed = "/" in word and (name in _NAMES or name.startswith(".")) and len(name) > 2
         return Named("file", path_of(word), lines) if slashed or word in _NAMES else None
-    if "/" in word or "\\" in word or ending[0][1:].lower() in _BARE:
+    if "/" in word or "\\" in word or (ending[0].islower() or ending[0].isupper()) and ending[0][1:].lower() in _BARE:
         return None if "@" in word and "/" not in word else Named("file", path_of(word), lines)
     return None
 

@@ -19,6 +19,10 @@ from .._platform.lazy import lazy_pattern
 _FAMILIES = Path(__file__).parent / "data" / "families.json"  # importlib.resources takes 10 ms to import
 
 
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""How much a model reasons, in the words of all providers, from the least on."""
+
+
 class Abilities(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a model accepts and refuses. The defaults are for a model about which nothing is known."""
 
@@ -33,6 +37,12 @@ class Abilities(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
 
     forced_tools: bool = True
     """Whether a tool choice may force a call."""
+
+    answer_schema: Literal["no", "alone", "any"] = "no"
+    """Whether its provider makes it answer by a schema: not at all, only in requests without tools, or in any."""
+
+    efforts: tuple[str, ...] = ()
+    """The words for how much it reasons, of `EFFORTS`; () if nothing is known of them."""
 
     prefill: bool = True
     """Whether a request may end with an assistant's message."""
@@ -70,6 +80,9 @@ class Abilities(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
 
     replays_reasoning: bool = False
     """Whether its own reasoning may be sent back as text."""
+
+    reflective: bool = False
+    """Whether a summary for it holds the user's requests alone, as it works out the rest by itself."""
 
     signed_calls: bool = False
     """Whether the first call of each step must be signed, and results may contain media."""

@@ -132,6 +132,20 @@ def total_cost(bills: Bills) -> Cost:
     return reduce(Cost.__add__, (cost(usage, model) for model, usage in bills.items()), Cost())
 
 
+def is_priced(found: Cost) -> bool:
+    """Whether anything is known of a cost."""
+    return found.total is not None or bool(found.at_least)
+
+
+def dollars(found: Cost, *, digits: int = 4) -> str:
+    """A cost in a word: `$1.2000`; `~$1.20` at the prices of another model, `>$1.20` if it may be more, `?` if no price
+    is known."""
+    if not is_priced(found):
+        return "?"
+    sign = ">" if found.total is None else "~" if found.assumed else ""
+    return f"{sign}${found.at_least:,.{digits}f}"
+
+
 def _price(tokens: int, per_million: _Amount) -> _Amount:
     """The price of `tokens` in dollars; 0 for no tokens, even if the price is unknown."""
     if tokens <= 0:

@@ -288,6 +288,22 @@ class Provider(Struct, frozen=True, kw_only=True):
     answer_schemas: tuple[tuple[str, ...], ...] = ()
     """Where settings contain the schema for the answer, as paths of keys. Keys may also be spelled with underscores."""
 
+    answer_forms: tuple[Mapping[str, Any], ...] = ()
+    """The settings that ask for an answer by a schema, as `providers/answer_forms.py` reads and writes them. The first
+    is written; none if the provider has no such settings."""
+
+    effort_form: Mapping[str, Any] = {}
+    """The setting for how much the model reasons, in the same way; empty if there is none."""
+
+    answers_loosely: bool = False
+    """Whether these settings take schemas that are not strict."""
+
+    answers_recursively: bool = False
+    """Whether they take schemas that contain themselves."""
+
+    answer_limits: Mapping[str, int] = {}
+    """How large a strict schema may be for them, in the words of `strict_schemas.sizes`."""
+
     rules: Callable[[Target, Mapping[str, Any]], Rules]
     """What this model accepts, given the request's settings."""
 

@@ -73,7 +73,7 @@ _START_DASHED = rf"(?:(?<![A-Za-z0-9_\-])|{_ESCAPED})"
 _END = r"(?![A-Za-z0-9])"
 _START_BASE64 = rf"(?:(?<![A-Za-z0-9+/])|{_ESCAPED})"
 """The beginning of a secret that looks like base64: it is not inside other base64."""
-_MIXED = r"(?=[A-Za-z_\-]{0,64}?(?:[0-9]|[A-Z][a-z][A-Z]|[a-z][A-Z]{2}[a-z]))"
+_MIXED = r"(?=[A-Za-z_\-]{0,64}?(?:[0-9]|[A-Z][a-z][A-Z]|[a-z][A-Z]{2}[a-z]|[a-z][A-Z](?![A-Za-z])))"
 """Requires that a digit follows soon, or capitals as in no word: for short prefixes, which are also the beginnings of
 names in programs."""
 _UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
@@ -142,7 +142,7 @@ _MODELS = (
     _shape("anyscale-key", "esecret_", r"esecret_[A-Za-z0-9]{20,64}+"),
     _shape("runpod-key", "rpa_", r"rpa_[A-Z0-9]{40,64}+[a-z0-9]{0,16}+"),  # docs.runpod.io
     _shape("novita-key", "sk_", rf"sk_{_MIXED}[A-Za-z0-9_\-]{{43}}(?![_\-])", dashed=True),  # novita.ai/docs
-    _shape("letta-key", "sk-let-", r"sk-let-[A-Za-z0-9+/_\-]{40,256}+", dashed=True),  # docs.letta.com
+    _shape("letta-key", "sk-let-", r"sk-let-[A-Za-z0-9+/_\-]{40,256}+", dashed=True, spread=True),  # docs.letta.com
     _shape("lambda-key", "secret_", r"secret_[a-z0-9\-]{1,64}_[0-9a-f]{32}\.[A-Za-z0-9]{32}"),  # docs.lambda.ai
     _shape("steel-key", "ste-", r"ste-[A-Za-z0-9]{60,128}+", dashed=True),  # docs.steel.dev
     _shape("promptlayer-key", "pl_", r"pl_[0-9a-f]{32}", dashed=True),  # docs.promptlayer.com

@@ -332,7 +332,7 @@ class Fitter:
             items,
             self._budget,
             self._strategy,
-            self._ports(history, counting, originals, curation),
+            self._ports(history, counting, originals, curation, reflective=target.abilities.reflective),
             window=target.input_limit,
             fixed=counting.fixed + history.spare,
             number=_DECISIONS + len(history.decisions) + 1,
@@ -346,9 +346,17 @@ class Fitter:
             history.decisions[_DECISIONS + len(history.decisions) + 1] = decision
         return situation
 
-    def _ports(self, history: FitHistory, counting: _Counting, originals: Sequence[Shown], curation: Curation) -> Ports:
+    def _ports(
+        self,
+        history: FitHistory,
+        counting: _Counting,
+        originals: Sequence[Shown],
+        curation: Curation,
+        *,
+        reflective: bool,
+    ) -> Ports:
         def summarise(wanted: SummaryRequest) -> Summary:
-            material = Material.of(wanted, counting.text)
+            material = Material.of(wanted, counting.text, reflective=reflective)
             outcome = attempt(material, self._models, offline=self._offline, ledger=self._ledger)
             return Summary(outcome.text, outcome.summarizer, tuple(map(str, outcome.failures)))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
+from .._platform.lazy import Later
 from ..log.messages import Message, Tool
 from ..log.records import Configuration
 from ..models.target import Target
@@ -18,6 +20,11 @@ from ..view.repair.media_room import beside_texts
 from ..view.rules import Rules
 from ..view.types import Loss
 from .carried import carried, disclosed
+
+if TYPE_CHECKING:
+    from . import answers
+else:  # an open session seldom needs it
+    answers = Later(lambda: import_module(f"{__package__}.answers"))
 
 # -- declared --------------------------------------------------------------------------------------
 #
@@ -72,10 +79,13 @@ def plan(
     another provider's items in them may say which tools there are.
     """
     to = provider(target.provider)
-    local, lost = translate(configuration, to)
+    local, lost = translate(configuration, to, target)
     settings = {**(to.required_settings(target) if complete else {}), **local.settings, **target.settings}
+    declared: tuple[Tool, ...] = disclosed(local.tools, to, target)
+    if local.answer_schema is not None:
+        settings, declared = answers.asking(local.answer_schema, to, target, settings, declared)
     rules = to.rules(target, settings)
-    tools = carried(disclosed(local.tools, to, target), messages, to, target, rules, lost)
+    tools = carried(declared, messages, to, target, rules, lost)
     elsewhere = [tool for tool in tools if tool.kind == "hosted" and tool.provider != to.name]
     lost += [
         Loss(
@@ -96,14 +106,16 @@ def plan(
     return RequestPlan(to, target, local, rules, tuple(lost), complete)
 
 
-def translate(configuration: Configuration, to: Provider) -> tuple[Configuration, list[Loss]]:
+def translate(
+    configuration: Configuration, to: Provider, target: Target | None = None
+) -> tuple[Configuration, list[Loss]]:
     """`configuration` in the terms of provider `to`: settings that all providers share are converted, each other
-    setting is a loss."""
+    setting is a loss. A schema for the answer is one too if the model of `target` does not take it."""
     if not configuration.provider or configuration.provider == to.name:
         return msgspec.structs.replace(configuration, provider=to.name), []
     source = provider(configuration.provider)
-    settings: dict[str, Any] = {}
-    left = _leaves(configuration.settings, source.setting_paths)
+    settings, given, losses = answers.carried_along(source, configuration, to, target)
+    left = _leaves(given, source.setting_paths)
     for name, path in (*source.older_paths.items(), *source.setting_paths.items()):
         if left.get(path) is not None and name in to.setting_paths:
             _put(settings, to.setting_paths[name], _as_common(name, left.pop(path)))
@@ -114,8 +126,14 @@ def translate(configuration: Configuration, to: Provider) -> tuple[Configuration
         left = {path: value for path, value in left.items() if path[0] not in choice_keys}
         left.update(beside_choice(source, configuration.settings, choice_keys, choice))
     lost = [".".join(path) for path in left if left[path] is not None]
-    losses = [Loss("setting", f"setting {name} of {source.name} left out") for name in lost]
-    local = Configuration(provider=to.name, model=configuration.model, settings=settings, tools=configuration.tools)
+    losses += [Loss("setting", f"setting {name} of {source.name} left out") for name in lost]
+    local = Configuration(
+        provider=to.name,
+        model=configuration.model,
+        settings=settings,
+        tools=configuration.tools,
+        answer_schema=configuration.answer_schema,
+    )
     return local, losses
 
 

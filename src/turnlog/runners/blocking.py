@@ -73,6 +73,10 @@ class LoopThread:
                 wait([done])
             raise
 
+    def start(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        """Run `work` in the loop, and wait for nothing. Cancelling the future cancels `work`."""
+        return asyncio.run_coroutine_threadsafe(work, self._running())
+
     def close(self, last: Coroutine[Any, Any, Any]) -> None:
         """Run `last` in the loop and end the thread, if the thread runs."""
         if self._loop is None:

@@ -10,6 +10,8 @@ import binascii
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
+from copy import copy
+from math import inf
 from typing import Any
 
 from .._platform.lazy import lazy_pattern
@@ -22,7 +24,7 @@ from ..session.operations import check_turn, exclude_for
 from ..session.session import Session
 from ..view.types import Shown
 from .protocol import Runner, closed
-from .waiting import Opening, Waits, chance
+from .waiting import LONGEST, Opening, Waits, chance
 
 LARGE_HISTORY = 8_000
 """Tokens of a conversation above which a program that did not answer in time is asked again with a smaller one."""
@@ -56,14 +58,18 @@ _REFUSED = (400, 404, 413, 415, 422, None)
 """HTTP statuses of refused content; None as programs give no status."""
 
 
+class TooLongToWait(TimeoutError):
+    """A server takes a request only after the time limit of the run."""
+
+
 class RetryingRunner:
     """A runner for one session, which waits or mends a failed request and sends it again.
 
         runner = RetryingRunner(SdkRunner(), session)
 
     - The server takes no more requests for now, is overloaded, or failed (500, 502): the request is sent again after
-      the time that it says, else after about 1, 2, 4 and 8 seconds; at most five times, with the tries of an SDK. A
-      wait of more than a minute is not waited, nor for credit.
+      the time that it says, else after about 1, 2, 4 and 8 seconds; at most five times, by an SDK once each. A wait of
+      more than a minute is not waited, except in a run that has a time limit, nor for credit.
     - The request was too long, or a program did not answer in time in a conversation of more than 8,000 tokens: the
       conversation is compacted. If the provider states its limit, the session's budget is lowered to it.
     - An image, a PDF or a signature was refused, or a container has expired: it is excluded from requests to this
@@ -83,10 +89,21 @@ class RetryingRunner:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         chance: Callable[[], float] = chance,
     ) -> None:
-        self._runner = runner
+        self._left: Callable[[], float | None] = lambda: None
+        self._told: Callable[[float, str], object] = lambda seconds, text: None
+        self._runner: Runner = getattr(runner, "without_retries", lambda: runner)()
         self._session = session
         self._sleep = sleep
         self._chance = chance
+
+    def during(
+        self, session: Session, left: Callable[[], float | None], told: Callable[[float, str], object]
+    ) -> RetryingRunner:
+        """This runner for a run of a session that ends in `left()` seconds (None: when it is done). Each wait is `told`
+        before it begins; one that would not end in time is not begun, others may then be longer than a minute."""
+        runner = copy(self)
+        runner._session, runner._left, runner._told = session, left, told
+        return runner
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
         """The chunks of the answer, to this request or to the mended one."""
@@ -136,12 +153,17 @@ class RetryingRunner:
 
     async def _again(self, request: Request, error: RunnerError, waits: Waits, *, is_mended: bool) -> Request | None:
         """The request to send after an error: the same one after a wait, or the mended one; None if it is to be
-        raised. Raises TurnCancelled."""
-        pause = waits.after(error)
+        raised. Raises TurnCancelled, and TooLongToWait if the run would end before."""
+        left = self._left()
+        pause = waits.after(error, LONGEST if left is None else inf)
         if pause is None:
             return None if is_mended else mended(self._session, request, error)
-        done = f"{error.runner}: the request is sent again in {pause:.3g} s"
+        seconds = f"{pause:.3g}" if pause < 100 else f"{pause:,.0f}"
+        if left is not None and pause > left:
+            raise TooLongToWait(f"{error.runner} takes the next request in {seconds} s") from error
+        done = f"{error.runner}: the request is sent again in {seconds} s"
         self._session.note(NOTE, done, {"message": error.message[:1_000]})
+        self._told(pause, done)
         while pause > 0:
             await self._sleep(min(pause, _SLICE))
             check_turn(self._session)

@@ -11,6 +11,7 @@ import json
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import suppress
+from copy import copy
 from email.utils import parsedate_to_datetime
 from importlib import import_module
 from operator import attrgetter
@@ -27,7 +28,7 @@ from ..providers.protocol import Provider
 from ..providers.sdk_objects import plain
 from ..redaction import Redactor
 from ..requests.request import Request
-from .refusals import refusal
+from .refusals import refusal, seconds_to_wait
 
 # -- unstreamed ------------------------------------------------------------------------------------
 #
@@ -158,7 +159,7 @@ class SdkRunner:
     Clients are given, or made when they are first needed, with the SDK's own settings and the key from the environment;
     a target's `base_url` is used. `openai` serves both of OpenAI's APIs and servers that imitate them, `anthropic` may
     be a client for Bedrock or Vertex, `google` serves both of Google's APIs. Clients of openai and anthropic must be
-    asynchronous. Time limits and retries are those of the clients.
+    asynchronous. Time limits and retries are those of the clients; in a run, turnlog sends again.
     """
 
     def __init__(self, **clients: Any) -> None:
@@ -166,12 +167,19 @@ class SdkRunner:
         asynchronous, and for an unknown maker."""
         self._given = clients
         self._made: dict[tuple[str, str], Any] = {}
+        self._once = False
         for name, client in clients.items():
             if name not in makers():
                 raise InputError(f"SdkRunner(): {name!r} makes no models; give clients for {', '.join(makers())}")
             if client is not None and not (hasattr(client, "__aenter__") or hasattr(client, "aio")):
                 kind = type(client).__name__
                 raise InputError(f"{name}: {kind} is not asynchronous; give the SDK's Async{kind}")
+
+    def without_retries(self) -> SdkRunner:
+        """This runner, with the same clients, for who sends again by himself: SDKs send each request once."""
+        runner = copy(self)
+        runner._once = True
+        return runner
 
     async def stream(self, request: Request) -> AsyncIterator[Any]:
         """The chunks of the answer as the SDK gives them; JSON objects if the server answers with one body."""
@@ -193,7 +201,7 @@ class SdkRunner:
                     failures.append(_refused(request, error, _as_json(chunk)))
                 yield chunk if error is None or not _is_bare(chunk) else _error_event(error)
         except Exception as error:
-            runner_error = _error_for(maker, error, request)
+            runner_error = self._error_for(maker, error, request)
             if runner_error is None and has_begun and _is_of_an_sdk(error):
                 runner_error = RunnerFailed(
                     maker.name, f"the SDK cannot read what the server sent ({described(error)})"
@@ -216,12 +224,12 @@ class SdkRunner:
         try:
             return await self._call(request, streamed=False)
         except Exception as error:
-            raise (_error_for(maker, error, request) or error) from error
+            raise (self._error_for(maker, error, request) or error) from error
 
     async def aclose(self) -> None:
         """Close the clients that this runner has made."""
-        clients, self._made = list(self._made.values()), {}
-        for client in clients:
+        while self._made:
+            _, client = self._made.popitem()
             await (client.aio.aclose() if hasattr(client, "aio") else client.close())
 
     def _call(self, request: Request, *, streamed: bool) -> Awaitable[Any]:
@@ -229,7 +237,16 @@ class SdkRunner:
         `extra_body`."""
         speaker = provider(request.target.provider)
         asked = speaker.sdk_call(request.body, request.target, streamed)
-        call = attrgetter(asked.method)(self._client(speaker.row.maker, request))
+        client = self._client(speaker.row.maker, request)
+        call = attrgetter(asked.method)(client)
+        if self._once and inspect.ismethod(call):  # what somebody who watches the client has put in its place, stays
+            with suppress(AttributeError, TypeError):  # no retries, or a constructor of its own
+                call = attrgetter(asked.method)(client.with_options(max_retries=0))
+            if hasattr(call.__self__, "sdk_configuration"):  # Google's Interactions
+                resource = copy(call.__self__)
+                resource.sdk_configuration = copy(resource.sdk_configuration)
+                resource.sdk_configuration.retry_config = None
+                call = getattr(resource, call.__name__)
         if not asked.extra_body:
             return _awaitable(call(**asked.arguments))
         parameters = inspect.signature(call).parameters
@@ -239,6 +256,13 @@ class SdkRunner:
         named = {key: value for key, value in asked.arguments.items() if key in parameters}
         extra_body = named.pop("extra_body", None) or {}
         return _awaitable(call(**named, extra_body={**extra_body, **other}))
+
+    def _error_for(self, maker: Maker, error: Exception, request: Request) -> RunnerError | None:
+        failed = _error_for(maker, error, request)
+        unreached = {"APIConnectionError", "ConnectError"} & {kind.__name__ for kind in type(error).__mro__}
+        if failed and self._once and (unreached or isinstance(failed, RunnerTimedOut)):
+            failed.again = getattr(self._client(maker, request), "max_retries", 2)  # Google's do not say
+        return failed
 
     def _client(self, maker: Maker, request: Request) -> Any:
         given = self._given.get(maker.name)
@@ -345,7 +369,10 @@ def _told_to_wait(error: Exception) -> float | None:
     with suppress(TypeError, ValueError):
         until, now = (parsedate_to_datetime(headers.get(name)) for name in ("retry-after", "date"))
         return max(0.0, (until - now).total_seconds())
-    return None
+    kinds = ("requests", "tokens")  # of OpenAI, and of many servers that imitate it: how long until there are more
+    spent = (kind for kind in kinds if str(headers.get(f"x-ratelimit-remaining-{kind}", "")).strip() == "0")
+    told = (seconds_to_wait(f"reset {headers.get(f'x-ratelimit-reset-{kind}')}") for kind in spent)
+    return max((seconds for seconds in told if seconds is not None), default=None)
 
 
 def _out_of_list(chunk: Any) -> Any:

@@ -10,20 +10,21 @@ from typing import Any
 
 import msgspec
 
-from .._platform.given import kind_given
+from .._platform.given import flag_given, kind_given
 from ..errors import InputError, RunnerError, RunnerFailed, RunnerTimedOut
 from ..log.messages import Message, Text, text_of
 from ..log.usage import Usage
 from ..models.pricing import cost
 from ..models.target import Target, target
 from ..providers import provider
+from ..providers.answer_forms import answer_taken
 from ..providers.protocol import Provider
 from ..requests.request import Request
 from ..session.session import Session
 from ..stores import MemoryStore
 from ..summarize import Material
-from ..summarize.attempts import TIMEOUT
-from ..summarize.prompt import PROMPT_VERSION, instruction_for, prompt_for
+from ..summarize.prompt import PROMPT_VERSION, REFLECTIVE_VERSION, instruction_for, prompt_for
+from ..summarize.protocol import TIMEOUT
 from ..tokens.counters import counter_for
 from ..view.types import Shown
 from .blocking import LoopThread
@@ -75,9 +76,10 @@ class RunnerSummarizer:
         max_cost: Decimal | float = 0.10,
         max_total: Decimal | float = 1.0,
         input_limit: int = 0,
+        reflective: bool | None = None,
     ) -> None:
-        """`input_limit` is the most tokens of a prompt (0: 100,000, for programs 15,000). Raises InputError for values
-        that are not positive."""
+        """`input_limit` is the most tokens of a prompt (0: 100,000, for programs 15,000); `reflective` is as for
+        ModelSummarizer. Raises InputError for values that are not positive."""
         for name, value in (("timeout", timeout), ("max_cost", max_cost), ("max_total", max_total)):
             if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not value > 0:
                 raise InputError(f"{name} must be a number, more than 0, not {value!r}")
@@ -96,7 +98,9 @@ class RunnerSummarizer:
         self._loop = LoopThread("turnlog-summarizer")
         self._living: tuple[Target, bytes, int, tuple[Shown, ...]] | None = None
         named = target.model if target is not None else "cheap"
-        self._id = f"runner/{named}/prompt-{PROMPT_VERSION}/{self._limit}"
+        self._reflective = None if reflective is None else flag_given("reflective", reflective)
+        form = f"requests-{REFLECTIVE_VERSION}" if reflective else f"prompt-{PROMPT_VERSION}"
+        self._id = f"runner/{named}/{form}/{self._limit}"
 
     @property
     def id(self) -> str:
@@ -116,6 +120,7 @@ class RunnerSummarizer:
         """The same summarizer for the conversation of a request that is being sent."""
         summarizer = RunnerSummarizer(self._runner, target=self._target, rides=self._rides, timeout=self._timeout)
         summarizer._most, summarizer._total, summarizer._limit = self._most, self._total, self._limit
+        summarizer._reflective = self._reflective
         summarizer._spent, summarizer._id, summarizer._loop = self._spent, self._id, self._loop
         summarizer._living = request.target, request.json(), request.tokens, request.view
         return summarizer
@@ -123,7 +128,8 @@ class RunnerSummarizer:
     def summarize(self, material: Material, /) -> str:
         """The summary. Raises RunnerError, and InputError without a target or for an input limit that is too small."""
         in_time = max(1, int(self._timeout * _PER_SECOND))
-        material = msgspec.structs.replace(material, target=min(material.target, in_time))
+        reflective = material.reflective if self._reflective is None else self._reflective
+        material = msgspec.structs.replace(material, target=min(material.target, in_time), reflective=reflective)
         request, expected = self._cheapest(material)
         price = cost(expected, request.target.sold_as).total
         if price is not None and (price > self._most or self._spent.dollars + price > self._total):
@@ -163,17 +169,21 @@ class RunnerSummarizer:
         )
 
     def _riding(self, material: Material) -> tuple[Request, Usage] | None:
-        """The session's own request, with the question at its end; None if that is not wanted or there is none."""
+        """The session's own request, with the question at its end; None if that is not wanted, there is none, or an
+        answer to it would be no summary."""
         if self._living is None or self._rides is False or not material.messages:
             return None
         session_target, body, tokens, view = self._living
+        speaker, settings = provider(session_target.provider), msgspec.json.decode(body)
+        if answer_taken(speaker, settings)[0] or speaker.tool_choice(settings) not in (None, "auto", "none"):
+            return None  # the answer would be no prose: a summary in the form of a schema, or a call
         last = next((text for shown in reversed(material.messages) if (text := _beginning(shown))), "")
         asked = _RIDING.format(end=json.dumps(last, ensure_ascii=False), instruction=instruction_for(material))
         message = Shown(Message("user", (Text(asked),)), ())
         count = counter_for(session_target.provider, session_target.model).text(asked)
         request = Request(
             target=session_target,
-            body=lambda: _with_question(msgspec.json.decode(body), provider(session_target.provider), asked),
+            body=lambda: _with_question(msgspec.json.decode(body), speaker, asked),
             edits=tuple,
             losses=tuple,
             tokens=lambda: tokens + count,

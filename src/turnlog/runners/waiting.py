@@ -14,8 +14,7 @@ from ..providers import provider
 from ..providers.answer_events import AnswerAssembler, RunnerEvent
 
 MOST_TRIES = 5
-"""How often one request is sent at most, with the tries of an SDK, which sends again by itself. The last round of an
-SDK may add to it."""
+"""How often one request is sent at most. The last round of a runner that sends again by itself may add to it."""
 
 LONGEST = 60.0
 """Seconds of the longest wait. If a provider asks for a longer one, its error is raised."""
@@ -39,12 +38,13 @@ class Waits:
         self._tries = 0
         self._untold = 0
 
-    def after(self, error: RunnerError) -> float | None:
+    def after(self, error: RunnerError, longest: float = LONGEST) -> float | None:
         """The seconds to wait before the request is sent again; None if it is not to be: the error is of another kind,
-        it was sent often enough, the wait would be too long, or credit is used up."""
+        it was sent often enough, the wait would be longer than `longest`, or credit is used up."""
         self._tries += error.tries
         told = error.retry_after if isinstance(error, RateLimited) else None
-        if not _passes(error) or self._tries >= MOST_TRIES or (told or 0.0) > LONGEST:
+        most = MOST_TRIES if _passes(error) else min(MOST_TRIES, 1 + error.again)
+        if self._tries >= most or (told or 0.0) > longest:
             return None
         if told is not None:
             return told

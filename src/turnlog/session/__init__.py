@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .active import ActiveTurn
     from .answer import Answer
     from .caches import CacheReport
     from .compactor import Compaction
     from .configure import Change
-    from .events import Appended, Event, Feed
+    from .events import Appended, Feed
+    from .following import Follower
     from .history_edits import Rewind
     from .inputs import InvalidArguments
     from .inspect import WindowUse
@@ -27,17 +29,20 @@ if TYPE_CHECKING:
     from .recovery import Recovered, Resumed
     from .session import Session
     from .skills import SessionSkills
+    from .telling import Event
     from .tool_run import ToolRun
     from .turn import Turn
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "active": "ActiveTurn",
             "answer": "Answer",
             "caches": "CacheReport",
             "compactor": "Compaction",
             "configure": "Change",
-            "events": "Appended Event Feed",
+            "events": "Appended Feed",
+            "following": "Follower",
             "history_edits": "Rewind",
             "inputs": "InvalidArguments",
             "inspect": "WindowUse",
@@ -49,12 +54,14 @@ else:
             "recovery": "Recovered Resumed",
             "session": "Session",
             "skills": "SessionSkills",
+            "telling": "Event",
             "tool_run": "ToolRun",
             "turn": "Turn",
         },
     )
 
 __all__ = [
+    "ActiveTurn",
     "Answer",
     "Appended",
     "CacheReport",
@@ -62,6 +69,7 @@ __all__ = [
     "Compaction",
     "Event",
     "Feed",
+    "Follower",
     "InvalidArguments",
     "Prompt",
     "READ_BACK",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from itertools import takewhile
 from math import ceil
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -296,7 +296,7 @@ class Compactor:
     @_locked
     def marks(self, aim: Target, terms: Terms | None = None) -> Thresholds:
         """The limit, trigger and goal in tokens now."""
-        return self._context.situation(aim, self._summarise, terms).marks
+        return self._context.situation(aim, self._summariser(aim), terms).marks
 
     @_locked
     def compact(
@@ -311,7 +311,7 @@ class Compactor:
         lost = 0
         for _ in range(_RACES):
             last = self._context.last
-            summarise = self._digest if dry_run else self._summariser(lost)
+            summarise = self._digest if dry_run else self._summariser(aim, lost)
             situation = _pressed(self._context.situation(aim, summarise, terms), keep)
             decisions, after = compact(situation)
             numbered = self._telling_earlier(self._context.sections.named(decisions))
@@ -337,7 +337,7 @@ class Compactor:
     # -- inside ----------------------------------------------------------------------------------
 
     def _situation(self, aim: Target, lost: int) -> CompactionInput:
-        situation = self._context.situation(aim, self._summariser(lost))
+        situation = self._context.situation(aim, self._summariser(aim, lost))
         if self._ahead is not None and self._ahead[1] == tuple(self._context.decisions):
             return msgspec.structs.replace(situation, ahead=self._ahead[0])
         return situation
@@ -369,13 +369,13 @@ class Compactor:
         self._background.collect(self._ledger)
         if self._ahead is not None and self._ahead[1] == tuple(self._context.decisions):
             return
-        situation = self._context.situation(aim, self._summarise)
+        situation = self._context.situation(aim, self._summariser(aim))
         if is_stalled(self._context.past, situation.marks.limit - situation.system):
             return  # no summary is going to be asked for
         planned = summary_ahead(situation)
         if planned is not None:
             ahead, wanted = planned
-            material = Material.of(wanted, self._context.counter.text)
+            material = Material.of(wanted, self._context.counter.text, reflective=aim.abilities.reflective)
             model = beside(self._models[0], lambda: self._context.request(aim, sent=False, marks=strategy))
             self._background.start(material, model, self._ledger)
             self._ahead = (ahead, tuple(self._context.decisions))
@@ -433,10 +433,12 @@ class Compactor:
         added = self._store.read(self._id, first=last + 1)
         return any(not isinstance(record.body, SummaryRecord) for record in added)
 
-    def _summariser(self, lost: int) -> Summarise:
-        """The summarizers to use after `lost` races: no model if others append faster than it writes. Each of its
-        summaries would be paid for and would not cover the newest messages."""
-        return self._summarise if lost < _PAID_TRIES else self._digest
+    def _summariser(self, aim: Target, lost: int = 0) -> Summarise:
+        """The summarizers to use for this target after `lost` races: no model if others append faster than it writes.
+        Each of its summaries would be paid for and would not cover the newest messages."""
+        if lost >= _PAID_TRIES:
+            return self._digest
+        return partial(self._summarise, reflective=aim.abilities.reflective)
 
     def _digest(self, wanted: SummaryRequest) -> Summary:
         material = Material.of(wanted, self._context.counter.text)
@@ -444,10 +446,10 @@ class Compactor:
         unasked = (_IN_VAIN if wanted.unpaid else _RACED,) if self._models else ()
         return Summary(outcome.text, outcome.summarizer, (*unasked, *map(str, outcome.failures)), self._files.detail())
 
-    def _summarise(self, wanted: SummaryRequest) -> Summary:
+    def _summarise(self, wanted: SummaryRequest, *, reflective: bool) -> Summary:
         if wanted.unpaid:
             return self._digest(wanted)
-        material = Material.of(wanted, self._context.counter.text)
+        material = Material.of(wanted, self._context.counter.text, reflective=reflective)
         outcome = attempt(
             material,
             self._models,

@@ -117,6 +117,19 @@ class Configurer:
             return None
         return self._journal.append_at(configured, exact=False)[0]
 
+    def ask_for(self, answer_schema: dict[str, Any] | None) -> None:
+        """Record the schema that answers follow from now on, in the terms of no provider; None: any answer."""
+        self._context.refresh()
+        if self._context.configuration.answer_schema == answer_schema:
+            return
+
+        def asked(_: int) -> tuple[Configuration]:
+            now = self._context.configuration
+            here = environment_of(now.provider, now.model)
+            return (msgspec.structs.replace(now, answer_schema=answer_schema, why="", form=None, environment=here),)
+
+        self._journal.append_at(asked, exact=False)
+
     def with_ready_tools(self, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
         """The tools, with the ready ones that they call for; `load_skill` stays if it is declared."""
         return with_ready_tools(tools, skills=LOAD_SKILL in (*tools, *self._context.configuration.tools))
@@ -129,7 +142,7 @@ class Configurer:
 
         def switched(_: int) -> tuple[Configuration]:  # on top of what others configured meanwhile
             configuration = self._context.configuration
-            carried = translate(configuration, planned.provider)[0]
+            carried = translate(configuration, planned.provider, target)[0]
             then = Configuration(
                 provider=target.provider,
                 model=target.model,
@@ -142,6 +155,7 @@ class Configurer:
                 environment=environment_of(target.provider, target.model),
                 base_url=target.base_url,
                 server=target.server,
+                answer_schema=configuration.answer_schema,
             )
             refuse_secrets(self._redactor, then, configuration)
             return (then,)
@@ -295,6 +309,8 @@ def changes_between(before: Configuration, after: Configuration) -> list[Change]
     if names[0] != names[1] and not _is_only_named(before, after):
         changes.append(Change("model", "", *names))
     changes += _values("setting", before.settings, after.settings)
+    schemas = [{"answer_schema": each.answer_schema} if each.answer_schema else {} for each in (before, after)]
+    changes += _values("setting", *schemas)
     limits = [
         f"{configuration.input_limit:,}" if configuration.input_limit else "" for configuration in (before, after)
     ]

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 from weakref import WeakSet
 
 from msgspec import Struct
@@ -19,73 +19,19 @@ from msgspec.structs import replace
 from .._platform.exceptions import described
 from .._platform.given import is_async
 from .._platform.stdlib import LOG, logging
+from .._platform.texts import on_one_line
 from .._platform.units import counted
 from ..errors import InputError
-from ..log.actions import SHRINKING
 from ..log.codec import decode_record
-from ..log.records import (
-    Approval,
-    Body,
-    Decision,
-    FileChange,
-    Note,
-    PartialAnswer,
-    Record,
-    ToolFinished,
-    ToolStarted,
-    TurnClosed,
-    TurnOpened,
-    TurnResumed,
-)
+from ..log.records import Body, Record, SessionOpened
 from ..models.target import Target
 from ..redaction import Redactor
 from ..redaction.drafts import redacted
-from ..redaction.redactor import counts_text
-from ..redaction.store import SHOWS_MARKS
-from ..view.decisions import failures_of
-from .answer import RESPONSE, RUNNER
-
-EventKind = Literal[
-    "session_opened",
-    "session_resumed",
-    "session_closed",
-    "turn_started",
-    "turn_resumed",
-    "turn_completed",
-    "turn_failed",
-    "turn_cancelled",
-    "tool_started",
-    "tool_finished",
-    "approval_asked",
-    "approval_given",
-    "approval_denied",
-    "compacted",
-    "rewound",
-    "undone",
-    "diff",
-    "redacted",
-    "warning",
-]
-"""What can happen."""
+from .telling import Event, EventKind, Teller
 
 _B = TypeVar("_B", bound=Body)
 _KINDS: frozenset[str] = frozenset(get_args(EventKind))
 _LOUD = ("turn_failed", "warning")
-
-
-class Event(Struct, frozen=True, repr_omit_defaults=True):
-    """Something that happened in a session: its `kind`, one line for people, and the record with the details, if there
-    is one. For a session that was opened again, `found` is a `turnlog.session.recovery.Resumed`."""
-
-    kind: EventKind
-    session: str
-    text: str
-    record: Record | None = None
-    found: Struct | None = None
-
-    def __repr__(self) -> str:
-        where = f", record {self.record.n}" if self.record is not None else ""
-        return f"Event({self.kind}: {self.text:.300}{where})"
 
 
 class Appended(Struct, frozen=True, repr_omit_defaults=True):
@@ -174,17 +120,12 @@ def _resolve(turned: Any) -> None:
 
 
 class Events:
-    """The listeners of one session. No line of an event contains what `redactor` finds. `tool_of` returns the name of
-    the tool of a call, given by record and id; empty if it is not known."""
+    """The listeners of one session. No line of an event contains what `redactor` finds. `teller` tells which events
+    records are; without one, none are."""
 
-    def __init__(
-        self,
-        session_id: str,
-        redactor: Redactor | None = None,
-        tool_of: Callable[[int, str], str] = lambda record, call_id: "",
-    ) -> None:
+    def __init__(self, session_id: str, redactor: Redactor | None = None, teller: Teller | None = None) -> None:
         self._id = session_id
-        self._tool_of = tool_of
+        self._teller = teller
         self._redactor = redactor
         self._callbacks: list[Callable[[Event], object]] = []
         self._followers: list[Callable[[Appended], object]] = []
@@ -226,17 +167,16 @@ class Events:
             except Exception as error:  # noqa: BLE001 - as for callbacks
                 self._tell_failure(follower, f"record {records[0].n}", error, records[0])
         for record in records:
-            event = _told(record.body, self._ended(record.body))
-            if event is not None:
-                self.emit(*event, record)
-            for kind, number in record.redacted.items():
-                self.emit("redacted", f"record {record.n}: {counts_text({kind: number})} replaced on disk", record)
+            # `begin` tells of an opening, with what it found
+            if self._teller is not None and not isinstance(record.body, SessionOpened):
+                for event in self._teller.events(record, figures=self._is_heard):
+                    self.emit(event.kind, event.text, record, event.found)
 
     def emit(self, kind: EventKind, text: str, record: Record | None = None, found: Struct | None = None) -> None:
         """Report that something happened. An exception of a listener is reported to the other listeners and never
         raised."""
         assert kind in _KINDS
-        event = Event(kind, self._id, _one_line(self._clean(text)), record, found)
+        event = Event(kind, self._id, on_one_line(self.clean(text)), record, found)
         LOG.log(logging.WARNING if kind in _LOUD else logging.INFO, "%s: %s", self._id, event.text)
         if self._in_opening:
             place = 0 if kind == "session_resumed" else len(self._opening)  # it tells of those that came of it
@@ -258,6 +198,11 @@ class Events:
             yield
         finally:
             self._in_opening = False
+
+    @property
+    def _is_heard(self) -> bool:
+        """Whether somebody gets the events, now or later."""
+        return bool(self._callbacks or self._feeds or self._in_opening) or LOG.isEnabledFor(logging.INFO)
 
     def _as_kept(self, record: Record) -> Record:
         if not record.redacted:
@@ -282,16 +227,9 @@ class Events:
         self._callbacks.clear()
         self._followers.clear()
 
-    def _clean(self, text: str) -> str:
+    def clean(self, text: str) -> str:
+        """A text with the secrets in it replaced."""
         return text if self._redactor is None else self._redactor.text(text)[0]
-
-    def _ended(self, body: Body) -> str:
-        """The name of the tool that ended, taken from the record of its start: the record of its end does not have
-        it."""
-        if not isinstance(body, ToolFinished):
-            return ""
-        name = self._tool_of(body.call_record, body.call_id)
-        return self.as_kept(ToolStarted(body.call_id, body.call_record, name)).name
 
     def _of_opening(self) -> list[Event]:
         events, self._opening = self._opening, []
@@ -307,8 +245,8 @@ class Events:
         self, failed: Callable[[Any], object], place: str, error: Exception, record: Record | None, *, warn: bool = True
     ) -> None:
         line = f"{_name_of(failed)} failed at {place}: {described(error)}"
-        clean = self._clean(line)
-        text = _one_line(clean)
+        clean = self.clean(line)
+        text = on_one_line(clean)
         LOG.warning("%s: %s", self._id, text, exc_info=error if clean == line else None)  # a trace repeats the error
         if not warn:
             return
@@ -340,48 +278,3 @@ def _enter(listeners: list[Any], callback: Callable[[Any], object], takes: str) 
 
 def _name_of(callback: Callable[[Any], object]) -> str:
     return getattr(callback, "__qualname__", type(callback).__name__)
-
-
-def _one_line(text: str) -> str:
-    """The text in one line, so that text from outside cannot pass for another line of a log file."""
-    shown = "".join(char if char.isprintable() else " " for char in text[:500])
-    return " ".join(shown.split())
-
-
-def _told(body: Body, tool: str) -> tuple[EventKind, str] | None:
-    """The event that a new record's body is, and a line about it. `tool` is the name of the tool that ended."""
-    match body:
-        case TurnOpened(turn_id=turn_id):
-            return "turn_started", f"turn {turn_id} started"
-        case TurnResumed(turn_id=turn_id):
-            return "turn_resumed", f"turn {turn_id} goes on"
-        case TurnClosed(turn_id=turn_id, status=status, reason=reason):
-            text = f"turn {turn_id} {status}: {reason}" if reason else f"turn {turn_id} {status}"
-            kinds: dict[str, EventKind] = {"failed": "turn_failed", "cancelled": "turn_cancelled"}
-            return kinds.get(status, "turn_completed"), text
-        case ToolStarted(call_id=call_id, name=name):
-            return "tool_started", f"{name} ({call_id}) started"
-        case ToolFinished(call_id=call_id, outcome=outcome, reason=reason):
-            name = f"{tool} ({call_id})" if tool else call_id
-            return "tool_finished", f"{name} ended: {outcome}" + (f", {reason}" if reason else "")
-        case Approval(call_id=call_id, state=state, reason=reason):
-            asked: dict[str, EventKind] = {"asked": "approval_asked", "given": "approval_given"}
-            text = f"approval of {call_id} {state}"
-            return asked.get(state, "approval_denied"), f"{text}: {reason}" if reason else text
-        case Decision(action=action, why=why) as decision if action in SHRINKING:
-            failed = "; ".join(failures_of([decision]))
-            return "compacted", f"{action}: {why}" + (f"; no summarizer could: {failed}" if failed else "")
-        case Decision(action="rewind", first=first, last=last, why=why):
-            return "rewound", f"records {first} to {last} were taken back: {why}"
-        case Decision(action=action, why=why) if action == SHOWS_MARKS:
-            return "redacted", why
-        case Decision(action="undo", supersedes=undone, why=why):
-            return "undone", f"decision {undone} no longer holds: {why}"
-        case FileChange(path=path, action=action):
-            return "diff", f"{path} {action}"
-        case Note(topic=topic, text=text) if topic in (RESPONSE, RUNNER) and text:
-            return "warning", text
-        case PartialAnswer(reason=reason):
-            return "warning", f"the answer was interrupted: {reason}"
-        case _:
-            return None

@@ -119,7 +119,7 @@ class Rewinder:
         """The log; raises InputError if a turn is open. `records` are the records already read."""
         records.extend(self._read(len(records) + 1))
         newest = turns_of(records)[-1:]
-        left = newest[0].id if newest and newest[0].is_open else ""
+        left = newest[0].id if newest and newest[0].is_open and not newest[0].waits_for_approval else ""
         if open_turn := self._living() or left:
             raise InputError(
                 f"turn {open_turn!r} is open: wait for its end, or cancel it; if its process died, it is closed by "
@@ -181,7 +181,11 @@ def _before_turns(records: Sequence[Record], turns: int | None) -> int:
             have += f" since it was cleared; go back to record {cleared - 1} for what was before that"
         allowed = f"give a number from 1 to {len(starts)}, not {turns!r}; " if starts else ""
         raise InputError(f"turns: {allowed}{have}")
-    return starts[-turns] - 1
+    to = starts[-turns] - 1
+    # A program's own compaction, whose summary begins the turn, was made for it: without the summary nothing is left.
+    while to and isinstance(body := records[to - 1].body, Decision) and body.detail.get("summary", 0) > to:
+        to -= 1
+    return to
 
 
 def _branch(records: Sequence[Record], to: int) -> list[Record]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ..errors import InputError
+from ..errors import InputError, TurnlogError
 from ..log.budget import Budget, Strategy, Terms, Thresholds
 from ..log.messages import Message
 from ..log.records import Decision
@@ -50,7 +50,12 @@ class WindowUse:
         self._target_or = target_or
 
     def __repr__(self) -> str:
-        return f"WindowUse({self._id!r})"
+        try:
+            tokens, marks = self.tokens, self._compactor.marks(self._target_or(None))
+            available = self.available
+        except TurnlogError:  # no target, or the session is closed: there are no figures
+            return f"WindowUse({self._id!r})"
+        return f"WindowUse({self._id!r}, {tokens:,} of {marks.limit:,} tokens, {available:,} available)"
 
     @property
     def tokens(self) -> int:

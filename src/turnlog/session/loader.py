@@ -115,8 +115,8 @@ def read_window(
     begin = newest[0].n
     oldest = _beginning(log, begin, int(reach * _BEGINNING))
     gap = (oldest[-1].n + 1 if oldest else 1, begin - 1)
-    if gap[0] > gap[1]:
-        return Window(_with_system([*oldest, *newest], marks), None)
+    if all(map(_has_only_results, log.read(*gap))):  # and no calls: requests show nothing of it, whatever its size
+        return Window(_with_system([*oldest, *log.read(*gap), *newest], marks), None)
     inside = _pinned(log, decisions, gap)
     if not any(map(_is_word_of_user, newest)):
         inside += islice(filter(_is_word_of_user, log.read(*gap, reverse=True)), 1)
@@ -193,6 +193,10 @@ def known_fate(
 
 def _is_system(record: Record) -> bool:
     return record.message is not None and record.message.role == "system"
+
+
+def _has_only_results(record: Record) -> bool:
+    return _is_system(record) or all(isinstance(part, ToolResult) for part in (record.message or _NOTHING).parts)
 
 
 def _is_word_of_user(record: Record) -> bool:

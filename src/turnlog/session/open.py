@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial, wraps
 from pathlib import Path
@@ -24,7 +24,7 @@ from ..errors import BlobMissing, CorruptRecord, InputError, SessionBusy, Sessio
 from ..log.budget import Budget, read_budget
 from ..log.messages import Tool
 from ..log.records import Configuration
-from ..log.store import Draft, Held, Leased, Problem, SessionInfo, Store, utc_now
+from ..log.store import Draft, Problem, SessionInfo, Store, utc_now
 from ..log.validation import admitted
 from ..models.target import Target
 from ..models.target import target as make_target
@@ -34,44 +34,19 @@ from ..redaction.drafts import redacted
 from ..stores import MemoryStore, SqliteStore, default_path, open_store
 from ..stores.damaged import refusal
 from ..stores.labels import labels_given
-from ..stores.leases import WAIT, ReadLease
+from ..stores.leases import WAIT, Locks, ReadLease
 from ..stores.places import local_path, make_parents, store_given
 from ..stores.records import blob_names, check_free
 from ..stores.retention import Limits, is_over
 from ..stores.wrapper import ReadingStore
+from .approvals import append_beside
 from .collect import collect, limits_of
 from .configure import Change, changes_between, refuse_secrets
+from .family import Given
 from .inputs import target_given
 from .session import Session
 from .settings import settings_for
 from .threads import in_thread
-
-# -- locks -----------------------------------------------------------------------------------------
-#
-# What a session has while it is open: the hold, which keeps `gc` away, and the lease, which keeps writers away.
-
-
-class Locks:
-    """The hold and the lease of the session that is being opened; `opened` releases them if the rest fails."""
-
-    def __init__(self, store: Store, opened: ExitStack, *, shared: bool, wait: float) -> None:
-        self._store = store
-        self._shared = shared
-        self._wait = wait
-        self.hold: Held | None = None
-        self.lease: Leased | None = None
-        opened.callback(self.release)
-
-    def take(self, session_id: str, *, wait: float | None = None) -> None:
-        """Take both, before the session is looked for: `gc` must not come between. Raises SessionBusy."""
-        self.hold = self._store.hold(session_id)
-        self.lease = self._store.lease(session_id, shared=self._shared, wait=self._wait if wait is None else wait)
-
-    def release(self) -> None:
-        """Release what was taken."""
-        for lock in (self.lease, self.hold):
-            if lock is not None:
-                lock.close()
 
 
 def wait_given(wait: Any) -> float:
@@ -100,6 +75,7 @@ def opened_to_read(place: Store | str | Path, session_id: str, settings: Setting
     try:
         info = store.info(session_id)
         session = Session(store, info, settings, owns_store=home is not place, lease=ReadLease(session_id))
+        session._beside = partial(append_beside, place, settings)
     except BaseException:
         if home is not place:
             home.close()
@@ -143,38 +119,74 @@ def open(
 
     A session has one owner at a time: opening it waits up to `wait` seconds for another owner, and so does a turn for
     another open turn. With `shared`, all owners that pass it have the session together; then each turn is closed only
-    by its own owner. With `read_only`, nothing is written, nobody is kept away, and reading goes on past damage.
+    by its own owner. With `read_only`, only `approve` and `deny` write, nobody is kept away, and damage is read past.
 
     Everything else is a setting (docs/configuration.md). Without `settings`, configuration files and environment
     variables apply; `turnlog.load_settings(strategy="mask")` reads these and changes one setting,
     `turnlog.Settings(strategy="mask")` is the defaults with that change. Raises InputError, SessionBusy, StoreError.
     """
-    _check(session_id, store, target, system, budget, settings, create=create)
-    _check_values(wait, labels, override=override, create=create, shared=shared, read_only=read_only)
-    tools = None if tools is None else read_tools(tools)
+    given = Given(target, system, tools, budget, labels)
+    flags = {"override": override, "create": create, "shared": shared, "read_only": read_only}
+    given = _checked(session_id, store, given, settings, wait, flags)
     used = settings_for(store, settings)
     _check_key(store, None if settings is None else used.key)
     place = _place(used, makes=create and used.save_history and not read_only) if store is None else store
     if read_only:
-        given = {"target": target, "system": system, "tools": tools, "budget": budget, "labels": labels}
-        return opened_to_read(place, session_id, used, **given)
+        return opened_to_read(place, session_id, used, **given._asdict())
     home = _home(place, used, session_id, create=create) if used.save_history else _in_memory(place, session_id, used)
-    with ExitStack() as opened:  # what is closed if the rest fails
+    with ExitStack() as made:  # what is closed if the rest fails
         if owns := home is not place:
-            opened.callback(home.close)
+            made.callback(home.close)
         home = RedactingStore(home, redactor) if (redactor := used.redactor) else home
-        opened.enter_context(_damage_named(home, session_id))
-        _check_new(home, session_id, used, target, tools, budget, labels, create=create)
-        locks = Locks(home, opened, shared=shared, wait=wait)
-        info, created = _found_or_made(home, session_id, used.title, locks) if session_id else _made(home, used, locks)
-        session = Session(home, info, used, owns_store=owns, lease=locks.lease, hold=locks.hold, wait=wait)
-        _begin(session, used, target, system, tools, budget, labels, created=created, override=override)
-        if shared:
-            session._lease.share()
-        opened.pop_all()
+        session = _opened(
+            home, session_id, used, given, create=create, override=override, wait=wait, shared=shared, owns=owns
+        )
+        made.pop_all()
     if used.save_history and used.gc_on_open:
         _clear_up(home, limits_of(used))
     return session
+
+
+def _opened(
+    home: Store,
+    session_id: str,
+    used: Settings,
+    given: Given,
+    *,
+    wait: float,
+    create: bool = True,
+    override: bool = False,
+    shared: bool = False,
+    owns: bool = False,
+    parent: str = "",
+    told: Callable[[], object] = lambda: None,
+) -> Session:
+    """Open a session in a store, which it closes if it `owns` it. `parent` is the session that a new one belongs to;
+    `told` is called before it is made."""
+    with ExitStack() as opened, _damage_named(home, session_id):
+        _check_new(home, session_id, used, given, create=create)
+        locks = Locks(home, opened, shared=shared, wait=wait)
+        if session_id:
+            info, created = _found_or_made(home, session_id, used.title, locks, parent, told)
+        else:
+            info, created = _made(home, used, locks)
+        session = Session(
+            *(home, info, used), owns_store=owns, lease=locks.lease, hold=locks.hold, wait=wait, opener=_open_child
+        )
+        _begin(session, used, given, created=created, override=override)
+        if shared:
+            session._lease.share()
+        opened.pop_all()
+    return session
+
+
+def _open_child(
+    home: Store, session_id: str, settings: Settings, given: Given, *, wait: float, parent: str, told: Callable[[], Any]
+) -> Session:
+    """A session that belongs to an open one, in the same store: see `Session.child`."""
+    given = _checked(session_id, home, given, settings, wait, {})
+    own = msgspec.structs.replace(settings, title="", system=None)
+    return _opened(home, session_id, own, given, wait=wait, parent=parent, told=told)
 
 
 @contextmanager
@@ -186,54 +198,41 @@ def _damage_named(home: Store, session_id: str) -> Iterator[None]:
         raise refusal(home, session_id, error) from error
 
 
-def _check(session_id: Any, store: Any, target: Any, system: Any, budget: Any, settings: Any, *, create: bool) -> None:
-    """Raises InputError for wrong arguments of `open` before a session is created, so that a mistake leaves no empty
-    session."""
+def _checked(session_id: Any, store: Any, given: Given, settings: Any, wait: Any, flags: Mapping[str, Any]) -> Given:
+    """What is given, with the tools as the log has them. Raises InputError for wrong arguments of `open` before a
+    session is created, so that a mistake leaves no empty session."""
     if not isinstance(session_id, str):
         raise InputError(f"session_id must be a string, not {type(session_id).__name__}")
-    if not (create or session_id):
+    if not (session_id or flags.get("create", True)):
         raise InputError("create=False opens a session that exists: name it")
     if store is not None:
         store_given(store)
     if not isinstance(settings, (Settings, NoneType)):
         raise InputError(f"settings must be turnlog.Settings, not {type(settings).__name__}")
-    if target is not None:
-        target_given(target)
-    if system is not None:
-        text_given("system", system)
-    if budget is not None:
-        read_budget(budget)
-
-
-def _check_values(wait: Any, labels: Any, **flags: Any) -> None:
-    """Raises InputError for a wrong number of seconds, for wrong labels, and for flags that are not True or False."""
+    if given.target is not None:
+        target_given(given.target)
+    if given.system is not None:
+        text_given("system", given.system)
+    if given.budget is not None:
+        read_budget(given.budget)
     for name, flag in flags.items():
         flag_given(name, flag)
     wait_given(wait)
-    labels_given(labels or {})
+    labels_given(given.labels or {})
+    return given if given.tools is None else given._replace(tools=read_tools(given.tools))
 
 
-def _begin(
-    session: Session,
-    settings: Settings,
-    target: Target | None,
-    system: str | None,
-    tools: tuple[Tool, ...] | None,
-    budget: Budget | int | None,
-    labels: Mapping[str, str] | None,
-    *,
-    created: bool,
-    override: bool,
-) -> None:
+def _begin(session: Session, settings: Settings, given: Given, *, created: bool, override: bool) -> None:
     """Record what the session starts with, and what was left unfinished in it."""
     differences: tuple[Change, ...] = ()
     if not (created or override) and session.target is not None:
-        differences = _kept(session, target, budget, tools)
-        target = budget = tools = None
-    given = (settings if created else Settings(), target, budget, tools, settings.system if system is None else system)
-    session._begin(partial(_configure, session, *given), created=created, source=settings.source, kept=differences)
-    if labels:
-        session.label(labels)
+        differences = _kept(session, given)
+        given = given._replace(target=None, budget=None, tools=None)
+    asked = given._replace(system=settings.system if given.system is None else given.system)
+    configure = partial(_configure, session, settings if created else Settings(), asked)
+    session._begin(configure, created=created, source=settings.source, kept=differences)
+    if given.labels:
+        session.label(given.labels)
 
 
 def _check_key(store: Any, key: Any) -> None:
@@ -265,23 +264,14 @@ def _check_names(home: Store, session_id: str, labels: Mapping[str, str]) -> Non
         raise
 
 
-def _check_new(
-    home: Store,
-    session_id: str,
-    settings: Settings,
-    target: Target | None,
-    tools: tuple[Tool, ...] | None,
-    budget: Budget | int | None,
-    labels: Mapping[str, str] | None,
-    *,
-    create: bool,
-) -> None:
+def _check_new(home: Store, session_id: str, settings: Settings, given: Given, *, create: bool) -> None:
     """Raises InputError, before it is created, for a new session that could not be configured: with tools or a budget
     but no target, with values that cannot be recorded, or with a secret in its id or labels. Raises SessionNotFound for
     one that must not be created."""
-    _check_names(home, session_id, labels or {})
-    given = "budget" if budget is not None else "tools" if tools else ""
-    if create and target is None and not given:
+    _check_names(home, session_id, given.labels or {})
+    target, tools = given.target, given.tools
+    needs = "budget" if given.budget is not None else "tools" if tools else ""
+    if create and target is None and not needs:
         return
     try:
         if session_id:
@@ -292,7 +282,7 @@ def _check_new(
             raise _absent(str(error)) from error
     if target is None and not settings.provider:
         raise InputError(
-            f"{given}: a new session needs a target before it can have {given}; give "
+            f"{needs}: a new session needs a target before it can have {needs}; give "
             "target=turnlog.target(PROVIDER, MODEL), or set `provider` and `model` in your configuration"
         )
     configuration = Configuration(
@@ -310,16 +300,14 @@ def _absent(reason: str) -> SessionNotFound:
     )
 
 
-def _kept(
-    session: Session, target: Target | None, budget: Budget | int | None, tools: tuple[Tool, ...] | None
-) -> tuple[Change, ...]:
+def _kept(session: Session, given: Given) -> tuple[Change, ...]:
     """How the configuration of a session would differ if it took over these arguments, without secrets."""
     recorded, redactor = session.configuration, session.log.redactor
-    ready = None if tools is None else session._configurer.with_ready_tools(tools)
+    ready = None if given.tools is None else session._configurer.with_ready_tools(given.tools)
     wanted = recorded if ready is None else msgspec.structs.replace(recorded, tools=ready)
-    if budget is not None:
-        wanted = msgspec.structs.replace(wanted, budget=read_budget(budget))
-    if target is not None:
+    if given.budget is not None:
+        wanted = msgspec.structs.replace(wanted, budget=read_budget(given.budget))
+    if (target := given.target) is not None:
         usual = make_target(target.provider, target.model)
         wanted = msgspec.structs.replace(
             wanted,
@@ -368,11 +356,8 @@ def _in_memory(place: Store | str | Path, session_id: str, settings: Settings) -
     if not isinstance(place, (str, Path)):
         _copy(place, session_id, memory)
     elif is_server(str(place)) or ((path := local_path(str(place))) is not None and path.exists()):
-        source = open_store(place, read_only=True, key=settings.key)
-        try:
+        with closing(open_store(place, read_only=True, key=settings.key)) as source:
             _copy(source, session_id, memory)
-        finally:
-            source.close()
     return memory
 
 
@@ -391,30 +376,23 @@ def _copy(source: Store, session_id: str, to: Store) -> None:
     to.append(session_id, list(map(Draft.of, records)))
 
 
-def _configure(
-    session: Session,
-    usual: Settings,
-    target: Target | None,
-    budget: Budget | int | None,
-    tools: tuple[Tool, ...] | None,
-    system: str | None,
-) -> None:
+def _configure(session: Session, usual: Settings, given: Given) -> None:
     """Record the configuration asked for, as far as it differs; `usual` are the values used if an argument is not
     given."""
-    target = usual.target if target is None else target
+    target = usual.target if given.target is None else given.target
     if target is not None and not _has(session, target):
         session.switch(target, reason="resumed with another target" if session.target else "opened")
     configuration = session.configuration
-    strategy = None
+    budget, strategy = given.budget, None
     if session.target is not None:
         budget, strategy = usual.budget if budget is None else budget, usual.first_strategy
     wanted = (
         configuration.budget if budget is None else read_budget(budget),
         strategy or configuration.strategy,
-        configuration.tools if tools is None else session._configurer.with_ready_tools(tools),
+        configuration.tools if given.tools is None else session._configurer.with_ready_tools(given.tools),
     )
-    if system is not None:
-        session._configurer.begin_with(system)  # ahead of the section that lists tools on demand
+    if given.system is not None:
+        session._configurer.begin_with(given.system)  # ahead of the section that lists tools on demand
     if wanted != (configuration.budget, configuration.strategy, configuration.tools):
         session.configure(budget=wanted[0], strategy=wanted[1], tools=wanted[2])
 
@@ -430,7 +408,9 @@ def _clear_up(store: Store, limits: Limits) -> None:
         LOG.warning("gc: %s", error)
 
 
-def _found_or_made(store: Store, session_id: str, title: str, locks: Locks) -> tuple[SessionInfo, bool]:
+def _found_or_made(
+    store: Store, session_id: str, title: str, locks: Locks, parent: str, told: Callable[[], object]
+) -> tuple[SessionInfo, bool]:
     """The session of that id, and whether it was made."""
     try:
         locks.take(session_id)
@@ -443,8 +423,9 @@ def _found_or_made(store: Store, session_id: str, title: str, locks: Locks) -> t
         return store.info(session_id), False
     except SessionNotFound:
         pass
+    told()
     try:
-        return store.create(session_id, title=title), True
+        return store.create(session_id, title=title, parent=parent), True
     except SessionExists:  # another process was quicker, or an id that differs by case alone
         return store.info(session_id), False
 

@@ -31,6 +31,10 @@ class Queued(Protocol):
     def is_cancelled(self) -> bool:
         """Whether the turn is to end."""
 
+    @property
+    def begins(self) -> bool:
+        """Whether it is a new turn, and none that goes on."""
+
     def abandon(self) -> None:
         """Close the turn as failed: its session is being closed."""
 
@@ -68,12 +72,13 @@ def _current_task() -> Any:
 class OpenTurn:
     """The open turn of a session and the turns that wait for its end, from whatever thread or task.
 
-    `recover` closes what a crash left open, before a turn begins; `warn` is told of a turn that never begins. A turn
+    `recover` closes what a crash left open, and for a turn that is new what waits for approvals, before a turn begins;
+    `warn` is told of a turn that never begins. A turn
     waits for up to `wait` seconds.
     """
 
     def __init__(
-        self, recover: Callable[[], object], warn: Callable[[str], object], lease: Leased, wait: float
+        self, recover: Callable[[bool], object], warn: Callable[[str], object], lease: Leased, wait: float
     ) -> None:
         self._recover = recover
         self._warn = warn
@@ -90,6 +95,12 @@ class OpenTurn:
         """The id of the turn that is open here; empty if none is."""
         ticket = self._open
         return ticket.turn.id if ticket is not None else ""
+
+    @property
+    def turn(self) -> Queued | None:
+        """The turn that is open here, or is about to be."""
+        ticket = self._open
+        return None if ticket is None else ticket.turn
 
     @property
     def is_cancelled(self) -> bool:
@@ -144,7 +155,7 @@ class OpenTurn:
     def begin(self, turn: Queued) -> None:
         """Close what a crash left open, before `turn` begins."""
         try:
-            self._recover()
+            self._recover(turn.begins)
         except BaseException:
             self.release(turn)
             raise

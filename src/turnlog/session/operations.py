@@ -1,5 +1,5 @@
 """What agents, runners and telemetry do with a session beyond its methods: follow its records, find the turn to go on
-with, answer open calls, exclude what a provider refused."""
+with, read its system text, answer open calls, exclude what a provider refused."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 from .._platform.given import kind_given, list_given
 from ..errors import InputError, TurnCancelled
+from ..log.messages import text_of
 from ..view.tool_calls import CallInfo
 from ..view.turns import TurnInfo
 from .events import Appended
 from .exclusions import refusal_for
 from .reader import SessionLog
-from .recovery import newest_turn, stand_ins
+from .recovery import newest_turn, refused, stand_ins
 from .session import Session
 
 
@@ -21,6 +22,12 @@ def follow_records(session: Session, callback: Callable[[Appended], object]) -> 
     """Call `callback` with every record that a session appends from now on, otherwise as `Session.on_event`."""
     _session_given(session)
     return session._events.on_records(callback)
+
+
+def system_texts(session: Session) -> list[str]:
+    """The system texts that a session's conversation begins with, as they are now."""
+    _session_given(session)
+    return [text for shown in session._context.head if (text := text_of(shown.message))]
 
 
 def interrupted_turn(session: Session) -> TurnInfo | None:
@@ -48,6 +55,12 @@ def answer_unfinished(session: Session, calls: Iterable[CallInfo] | None = None)
     if unanswered:
         session._journal.append(*stand_ins(session.log, unanswered))
     return unanswered
+
+
+def answer_denied(session: Session, call: CallInfo) -> None:
+    """Record the result of a call that somebody has denied in `Session.deny`, with the reason."""
+    _session_given(session)
+    session._journal.append(*refused([call]))
 
 
 def exclude_for(

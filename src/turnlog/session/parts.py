@@ -11,7 +11,7 @@ from ..workspace.watch import FileRecorder, Watches, folder_given
 from .configure import Configurer, SessionState
 from .events import Events
 from .prompt import Prompt
-from .reader import SessionLog
+from .reader import Checker, SessionLog
 from .recorder import Journal
 from .state import Context
 
@@ -28,6 +28,7 @@ class Parts(Struct, frozen=True, eq=False):
     configurer: Configurer
     prompt: Prompt
     watches: Watches
+    checker: Checker
 
     @property
     def state(self) -> SessionState:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Literal
+
+from msgspec.structs import replace
 
 from .._platform.given import flag_given, text_given
-from ..errors import CorruptRecord, InputError
+from ..errors import CorruptRecord, InputError, LogInconsistent, SessionNotFound
+from ..log.messages import Text, ToolResult
 from ..log.records import Record, SessionOpened, StreamCheckpoint
-from ..log.store import RecordStore, Store
+from ..log.store import RecordStore, SessionInfo, Store
 from ..redaction import RedactingStore, Redactor
 from ..redaction.store import as_kept
+from ..stores.billing import made_in
 from ..stores.labels import labels_of
+from ..tokens.counters import counter_for
 from ..view.consistency import Inconsistency, inconsistencies
 from ..view.tool_calls import CallInfo, ToolUse, calls_of, tools_used, unanswered
-from ..view.turns import TurnInfo, turns_of
+from ..view.turns import TurnInfo, seconds_between, turns_of
 
 _BEGINNING = 8
 """How many of a session's first records are searched for its source."""
@@ -69,8 +76,11 @@ class SessionLog:
         return unanswered(self.calls())
 
     def tools_used(self) -> list[ToolUse]:
-        """For each tool: its calls, their outcomes and times, and the tokens of its results."""
-        return tools_used(self.calls())
+        """For each tool: its calls, their outcomes and times, and the tokens of its results. Where the log does not say
+        how long a call ran, it is the time from its record to that of its result; results that were not counted when
+        they were recorded, as in imported sessions, are counted now."""
+        records = _about_calls(self._store, self.id)
+        return tools_used(_measured(info, records) for info in calls_of(records.values()))
 
     def validate(self, *, strict: bool = False) -> list[Inconsistency]:
         """Records that contradict each other; the kinds are listed at `turnlog.view.consistency.inconsistencies`. To
@@ -111,6 +121,47 @@ class SessionLog:
         return self._store.info(self.id).title
 
 
+def tools_over(store: Store, sessions: Iterable[SessionInfo], *, since: str = "") -> list[ToolUse]:
+    """As `SessionLog.tools_used`, over several sessions, only of calls from the time `since` on. A call counts once: a
+    fork has those of its parent, and a resumed transcript repeats those of an older one."""
+    by_id = {info.id: info for info in store.sessions()}
+    told: set[tuple[str | int, ...]] = set()
+
+    def calls() -> Iterator[CallInfo]:
+        for session in sorted(sessions, key=lambda info: (info.created, info.id)):
+            found = set()
+            with suppress(SessionNotFound):  # deleted meanwhile
+                records = _about_calls(store, session.id)
+                for info in calls_of(records.values()):
+                    answer = getattr(records[info.record].body, "response_id", "")
+                    origin = (answer,) if answer else (made_in(info.record, session, by_id), info.record)
+                    found.add((*origin, info.call.id))
+                    if info.time >= since and (*origin, info.call.id) not in told:
+                        yield _measured(info, records)
+            told.update(found)  # not before its end: within a session, no call is another's copy
+
+    return tools_used(calls())
+
+
+def _about_calls(store: RecordStore, session_id: str) -> dict[int, Record]:
+    return {record.n: record for record in store.of_kinds(session_id, _ABOUT_CALLS)}
+
+
+def _measured(info: CallInfo, records: Mapping[int, Record]) -> CallInfo:
+    """A call with its seconds and the tokens of its result, if a tool made that."""
+    if not info.result or info.synthetic:
+        return info
+    record = records[info.result]
+    seconds = info.seconds or seconds_between(info.time, record.time) or 0.0
+    tokens = info.tokens
+    if not tokens and record.message is not None:
+        result = record.message.parts[info.result_part]
+        parts = result.parts if isinstance(result, ToolResult) else ()
+        text = "\n".join(part.text for part in parts if isinstance(part, Text))
+        tokens = counter_for("", getattr(records[info.record].body, "model", "")).text(text)
+    return replace(info, seconds=seconds, tokens=tokens)
+
+
 def source_of(store: RecordStore, session_id: str) -> str:
     """The `source` setting under which a session was first opened, read from its first records only; empty if they do
     not have it, or are damaged (which reading the session reports). Raises SessionNotFound."""
@@ -127,3 +178,34 @@ def was_resumed(store: RecordStore, session_id: str) -> bool:
     """Whether a record shows that a session was opened again. Raises as `Store.of_kinds`."""
     openings = store.of_kinds(session_id, ("session_opened",))
     return any(isinstance(record.body, SessionOpened) and record.body.resumed for record in openings)
+
+
+# -- the setting `check` ---------------------------------------------------------------------------
+
+
+class Checker:
+    """What `SessionLog.validate` finds in a log beyond what it found at the beginning. `how` is the setting `check`;
+    `warn` takes a line for each finding. Every look reads the whole log."""
+
+    def __init__(self, log: SessionLog, how: Literal["", "warn", "raise"], warn: Callable[[str], object]) -> None:
+        self._log = log
+        self._how = how
+        self._warn = warn
+        self._known: set[Inconsistency] | None = None
+
+    def begin(self) -> None:
+        """What is found now was there before."""
+        if self._how:
+            self._known = set(self._log.validate())
+
+    def look(self, *, raises: bool = True) -> None:
+        """Tell what is new, once: as warnings, or as a LogInconsistent if the setting says so and this `raises`."""
+        if self._known is None:
+            return
+        found = [finding for finding in self._log.validate() if finding not in self._known]
+        self._known.update(found)
+        lines = [f"records {', '.join(map(str, each.records))}: {each.kind}: {each.detail}" for each in found]
+        if lines and raises and self._how == "raise":
+            raise LogInconsistent(f"records of session {self._log.id!r} contradict each other: {'; '.join(lines)}")
+        for line in lines:
+            self._warn(f"the log contradicts itself: {line}")

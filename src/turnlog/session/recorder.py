@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from .._platform.units import an
-from ..errors import Conflict, InputError, TurnlogError
+from ..errors import Conflict, InputError
 from ..log.messages import Media, Message, Opaque, Outcome, Part, Text, ToolCall, ToolResult, is_compaction, unchanged
 from ..log.records import (
     Binding,
@@ -30,7 +30,7 @@ from ..log.validation import admitted, unreadable
 from ..models.target import Target
 from ..providers import PROVIDERS, provider
 from ..providers.answer_events import AnswerAssembler
-from ..providers.protocol import Reply
+from ..providers.protocol import Delta, Reply
 from ..providers.sdk_objects import advice
 from ..redaction.redactor import has_mark
 from ..requests.request import Request
@@ -45,6 +45,7 @@ from .inputs import Content, outcome_given, parts_of, to_run
 from .provider_compaction import ProviderCompactions, is_alone, split
 from .reader import SessionLog
 from .state import Context
+from .threads import recorded
 
 _RACES = 8
 """How often another process may append first if the new record contains its own number."""
@@ -73,7 +74,7 @@ class Journal:
         self._context = context
         self._tell = tell
         self._checkpoint, self._by_lines = checkpoint, by_lines
-        self._streams: set[Checkpoints] = set()
+        self._streams: dict[Checkpoints, list[Delta]] = {}
         self.warn = warn
         self.compactions = ProviderCompactions(store, session_id, context)
         """The compactions that the provider makes."""
@@ -84,6 +85,12 @@ class Journal:
     def is_streaming(self) -> bool:
         """Whether an answer is being received here, piece by piece, by whatever thread or task."""
         return bool(self._streams)
+
+    def said(self, kind: Literal["text", "reasoning"]) -> str:
+        """The text or the reasoning that has come so far of the answer that is being received here; the newest, if
+        there are several."""
+        deltas = next(reversed([*self._streams.values()]), [])
+        return "".join(delta.text for delta in tuple(deltas) if delta.kind == kind)
 
     def append(self, *bodies: Body, expected: int | None = None) -> tuple[Record, ...]:
         """Append these records, all or none. With `expected`, the number of the last record as the caller knows it,
@@ -142,9 +149,11 @@ class Journal:
             return self._receive_stream(answer, request)
         return self._keep(provider(asked.provider).parse_response(whole_of(answer)), asked, compacts)
 
-    async def areceive(self, chunks: AsyncIterable[Any], request: Target | Request) -> Answer:
-        """Put a streamed answer on record; arguments and errors as for `Session.areceive`."""
-        asynchronous(chunks, "areceive")
+    async def areceive(self, answer: Any, request: Target | Request) -> Answer:
+        """Put an answer on record, in a thread; arguments and errors as for `Session.areceive`."""
+        if is_whole(answer):
+            return await recorded(partial(self.receive, answer, request))
+        chunks = asynchronous(answer, "areceive")
         receiving = self.receiving(request)
         async with receiving:
             async for chunk in chunks:
@@ -156,14 +165,20 @@ class Journal:
         asked, compacts = _asked(request)
         assembler = AnswerAssembler(provider(asked.provider))
         checkpoints = self._checkpoints(assembler, asked)
+        said = self._streams[checkpoints] = []
+
+        def feed(chunk: Any) -> Sequence[Delta]:
+            deltas = assembler.feed(chunk)
+            said.extend(deltas)
+            return deltas
 
         def keep(reason: str) -> Answer:
             try:
                 return self._keep(assembler.reply(), asked, 0 if reason else compacts, reason=reason)
             finally:
-                self._streams.discard(checkpoints)
+                self._streams.pop(checkpoints, None)
 
-        return Receiving(assembler.feed, checkpoints, keep)
+        return Receiving(feed, checkpoints, keep)
 
     def call(self, call_id: str) -> ToolCall | None:
         """The newest call of that id."""
@@ -226,18 +241,6 @@ class Journal:
         """Record the result of a call. Arguments and errors as for `result_of`."""
         return self.append(MessageRecord(Message("user", (self.result_of(call, content, outcome),))))[0]
 
-    def tool_of(self, record: int, call_id: str) -> str:
-        """The name of the tool called in record `record`; empty if it is not known."""
-        with self._context.lock:
-            at_hand = next((shown.message for shown in self._context.newest() if shown.records[0] == record), None)
-        with suppress(TurnlogError):  # damage, which others tell of
-            messages = (
-                [at_hand] if at_hand else [r.message for r in self._store.read(self._id, first=record, last=record)]
-            )
-            parts = (part for message in messages if message is not None for part in message.parts)
-            return next((part.name for part in parts if isinstance(part, ToolCall) and part.id == call_id), "")
-        return ""
-
     def _newest(self) -> Iterator[tuple[int, Message]]:
         """The messages on record, newest first: those in memory, then, if some are hidden or not in memory, all."""
         with self._context.lock:
@@ -296,15 +299,13 @@ class Journal:
             yield body
 
     def _checkpoints(self, assembler: AnswerAssembler, asked: Target) -> Checkpoints:
-        checkpoints = Checkpoints(
+        return Checkpoints(
             lambda: self._by_own_names(assembler.reply(), asked),
             self.append,
             self._checkpoint,
             by_lines=self._by_lines,
             binding=lambda reply: self._binding(reply, asked),
         )
-        self._streams.add(checkpoints)
-        return checkpoints
 
     def _receive_stream(self, chunks: Iterable[Any], request: Target | Request) -> Answer:
         receiving = self.receiving(request)
@@ -445,11 +446,17 @@ def _truncation(asked: Target, sent: int, read: int) -> str:
     )
 
 
-def asynchronous(chunks: Any, method: str) -> None:
-    """Raises InputError unless the chunks of an answer come asynchronously."""
+def is_whole(answer: Any) -> bool:
+    """Whether this can be a whole answer, neither a stream nor something that leads to one."""
+    return not (isinstance(answer, AsyncIterable) or is_stream(answer) or advice(answer))
+
+
+def asynchronous(chunks: Any, method: str) -> AsyncIterable[Any]:
+    """The chunks of an answer, if they come asynchronously; otherwise raises InputError."""
     if not isinstance(chunks, AsyncIterable):
         what = advice(chunks) or "`receive(answer)` takes any other answer"
         raise InputError(f"{method} takes an asynchronous stream, not {type(chunks).__name__}: {what}")
+    return chunks
 
 
 def _is_known(part: Opaque) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice, tee
@@ -36,6 +36,8 @@ from .configure import Change, SessionState, changes_of, changes_since, environm
 from .marks import marks_decision
 from .parts import Parts
 from .reader import SessionLog
+from .telling import opening_text
+from .tool_run import denied
 
 # -- going on --------------------------------------------------------------------------------------
 #
@@ -44,6 +46,9 @@ from .reader import SessionLog
 Calls = Literal["answer", "run", "ask"]
 """What becomes of the calls without a result. `answer`: what is known of each is recorded as its result; `run`: they
 wait to be run; `ask`: those that may have run wait for somebody to say whether they may run again."""
+
+GOES_ON = "turnlog"
+"""Who approves that a call of an agent goes on which waited for what the agent waited for."""
 
 _CHOICES = ("answer", "run", "ask")
 _TURN_RECORDS = ("turn_opened", "turn_closed", "turn_resumed")
@@ -64,24 +69,47 @@ def calls_given(calls: str) -> None:
         raise InputError(f"calls must be 'answer', 'run' or 'ask', not {calls!r}")
 
 
-def resumption(log: SessionLog, calls: Calls) -> Resumption:
-    """How the newest turn goes on. Raises InputError, with the reason, if it cannot."""
+def resumption(log: SessionLog, calls: Calls, *, alone: bool) -> Resumption:
+    """How the newest turn goes on. Raises InputError, with the reason, if it cannot: unless the owner is `alone`, also
+    if another one has gone on with it since something was decided."""
     newest = newest_turn(log)
     if isinstance(newest, str):
         raise InputError(f"there is no turn to go on with: {newest}; {_INSTEAD}")
     opened, turn = newest
-    waiting = [info for info in turn.calls if info.awaits]
+    if not alone and turn.is_open:
+        resumed = next((record.n for record in log.of_kinds("turn_resumed", reverse=True)), 0)
+        if resumed > max((info.approval_record for info in turn.awaiting if info.approved_by != GOES_ON), default=0):
+            raise InputError(
+                f"another owner of the session goes on with turn {turn.id} (record {resumed}), or nothing was decided "
+                "since; if its process is lost, open the session alone, without shared=True"
+            )
+    open_calls = [info for info in turn.calls if info.awaits]
+    denied_calls = [info for info in open_calls if info.approval == "denied" and info.is_decided]
+    waiting = [info for info in open_calls if info not in denied_calls]
     bodies: list[Body] = [TurnResumed(turn.id)]
+    bodies += refused(denied_calls)  # by somebody who only said so
     if calls == "answer":
         bodies += stand_ins(log, waiting)
     elif calls == "ask":
-        asked = (info for info in waiting if info.may_have_run and info.awaits != "approval")
+        asked = (info for info in waiting if info.may_have_run and not info.is_decided)
         bodies += [Approval(info.call.id, "asked", info.record, reason=info.standing) for info in asked]
     return Resumption(opened, turn.id, tuple(bodies))
 
 
 def newest_turn(log: SessionLog) -> tuple[int, TurnInfo] | str:
     """The number of the record that opened the newest turn, and that turn; or the reason why it cannot go on."""
+    newest = latest_turn(log)
+    if isinstance(newest, str):
+        return newest
+    turn = newest[1]
+    if turn.is_open and not turn.waits_for_approval:
+        return f"turn {turn.id} is open"
+    return f"turn {turn.id} is completed" if turn.status == "completed" else newest
+
+
+def latest_turn(log: SessionLog) -> tuple[int, TurnInfo] | str:
+    """The number of the record that opened the newest turn, and that turn, however it stands; or the reason why there
+    is none, or why it is over for good."""
     marks = log.of_kinds(*_TURN_RECORDS, reverse=True)
     opened = next((record for record in marks if isinstance(record.body, TurnOpened)), None)
     if opened is None:
@@ -90,10 +118,6 @@ def newest_turn(log: SessionLog) -> tuple[int, TurnInfo] | str:
     turn, *later = turns_of(records)
     if later:
         return f"after turn {turn.id}, the user said something else (record {later[0].first})"
-    if turn.is_open:
-        return f"turn {turn.id} is open"
-    if turn.status == "completed":
-        return f"turn {turn.id} is completed"
     if turn.rewound:
         return f"turn {turn.id} was taken back by decision {turn.rewound}"
     cleared = next((r.n for r in records if isinstance(r.body, Decision) and r.body.action == "clear"), 0)
@@ -141,19 +165,21 @@ class Resumed(Struct, frozen=True, repr_omit_defaults=True):
     """What opening an existing session found. `record` is its last record then; `recovered` is what a crash left
     unfinished; `changes` are differences to the last configuration: in the arguments, the table of models, or the
     version of turnlog. `kept` are differences of arguments that did not apply, as the session has its own: `before` is
-    what it kept, `after` the argument. `source` is the `source` setting, if one was given."""
+    what it kept, `after` the argument. `source` is the `source` setting, if one was given. `session` is the session
+    that is resumed: this one, or the one that it is a fork of."""
 
     record: int
     recovered: Recovered = Recovered()
     changes: tuple[Change, ...] = ()
     source: str = ""
     kept: tuple[Change, ...] = ()
+    session: str = ""
 
     def __repr__(self) -> str:
         return f"Resumed({self!s:.300})"
 
     def __str__(self) -> str:
-        clauses = [f"session resumed at record {self.record}" + (f", {self.source}" if self.source else "")]
+        clauses = [opening_text(self.source, self.session, self.record)]
         if self.recovered:
             clauses.append(f"recovered: {self.recovered}")
         if self.changes:
@@ -171,23 +197,25 @@ def begin(
     created: bool,
     source: str,
     kept: tuple[Change, ...],
+    of: str = "",
 ) -> Resumed | None:
     """Open a session: `configure` it, record what a crash left unfinished, and report to listeners how it was opened.
     Returns what an existing session had, None for a new one.
 
     `was` is the state before that; `source` is the `source` setting, recorded first; `created` tells that the session
-    is new; `kept` is as in `Resumed`.
+    is new; `kept` is as in `Resumed`, and `of` the session that this one is a fork of, if it is one.
     """
     journal, events, context = parts.journal, parts.events, parts.context
     before = context.last
-    opening = journal.append(SessionOpened(source, resumed=not created))[0] if source else None
+    resumed_id = "" if created else of or parts.log.id
+    opening = journal.append(SessionOpened(source, not created, resumed_id))[0] if source else None
     if not created and (moved := context.version_decision()) is not None:  # before this version configures anything
         with suppress(Conflict):
             journal.append(moved, expected=context.last)
     configure()
     with events.opening():
         if created:
-            events.emit("session_opened", f"session opened, {source}".rstrip(", "), opening)
+            events.emit("session_opened", opening_text(source), opening)
             return None
         recovered, changes, configuration = recover(parts), changes_of(was, parts.state), context.configuration
         shows = marks_decision(
@@ -200,7 +228,7 @@ def begin(
         if configuration.environment not in (None, here):  # said once: the next opening compares with what is here
             why = f"resumed: {', '.join(map(str, changes_since(configuration.environment, here)))}"
             journal.append(msgspec.structs.replace(configuration, environment=here, why=why))
-        resumed = Resumed(before, recovered, changes, source, kept)
+        resumed = Resumed(before, recovered, changes, source, kept, resumed_id)
         events.emit("session_resumed", str(resumed), opening, resumed)
         if kept:
             events.warn(
@@ -216,6 +244,13 @@ def stand_ins(log: SessionLog, calls: Iterable[CallInfo]) -> list[MessageRecord]
     fate = fate_of(record for record in log.of_kinds(*LEDGER) if not rewinds.by(record.n))
     results = (synthetic_result(info.call, fate.get((info.record, info.call.id), "lost")) for info in calls)
     return [MessageRecord(Message("user", (result,))) for result in results]
+
+
+def refused(calls: Iterable[CallInfo]) -> Iterator[MessageRecord]:
+    """The results of calls that were denied, or of which nobody has said in time that they may run."""
+    for info in calls:
+        result = denied(info.call, info.reason if info.approval == "denied" else _TOO_LATE, began=info.started > 0)
+        yield MessageRecord(Message("user", (result,)))
 
 
 def calls_left_open(backwards: Iterable[Record]) -> list[CallInfo]:
@@ -241,6 +276,10 @@ def told(calls: Sequence[CallInfo]) -> str:
     return f"without a result: {names}" + (f" and {len(calls) - 3} more" if len(calls) > 3 else "")
 
 
+_NOT_AWAITED = "another turn began before anybody said whether its calls may run"
+
+_TOO_LATE = "The conversation went on without it."
+
 _NEAR = 500
 """How many of the newest records are searched for the opening of a turn before all are."""
 
@@ -248,18 +287,19 @@ _RACES = 8
 """How often another process may append first."""
 
 
-def recover(parts: Parts) -> Recovered:
+def recover(parts: Parts, *, begins: bool = False) -> Recovered:
     """Record the part of an unfinished answer as an interrupted answer, and close as failed a turn that was left open.
-    Returns what was found. While others share the session, nothing is recorded: what looks unfinished may be theirs."""
+    Returns what was found. A turn that only waits for approvals stays open, unless another `begins` now. While others
+    share the session, nothing is recorded: what looks unfinished may be theirs."""
     if not parts.lease.alone:
         return Recovered()
     for _ in range(_RACES):
         with suppress(Conflict):
-            return _recovered(parts)
-    return _recovered(parts, exact=False)
+            return _recovered(parts, begins=begins)
+    return _recovered(parts, begins=begins, exact=False)
 
 
-def _recovered(parts: Parts, *, exact: bool = True) -> Recovered:
+def _recovered(parts: Parts, *, begins: bool, exact: bool = True) -> Recovered:
     """See `recover`. If `exact`, raises Conflict if somebody else appends meanwhile.
 
     Reads back to the newest record that opened a turn.
@@ -267,9 +307,9 @@ def _recovered(parts: Parts, *, exact: bool = True) -> Recovered:
     log, journal = parts.log, parts.journal
     near, to_stream, to_calls, to_last = tee((record.in_passing for record in islice(log.newest(), _NEAR)), 4)
     last = next((record.n for record in to_last), 0) if exact else None
-    opened, is_closed = _newest_opening(near)
+    opened, is_closed = newest_opening(near)
     if opened is None:
-        opened, is_closed = _newest_opening(log.of_kinds(*_TURN_RECORDS, reverse=True))
+        opened, is_closed = newest_opening(log.of_kinds(*_TURN_RECORDS, reverse=True))
     if is_closed:
         opened = None
     stream = None if journal.is_streaming else unfinished_stream(to_stream)  # one that lives tells its end itself
@@ -285,6 +325,11 @@ def _recovered(parts: Parts, *, exact: bool = True) -> Recovered:
     reason = f"{LEFT_OPEN}; {told(calls)}" if calls else LEFT_OPEN
     watched = opened.body.watch
     shared = parts.store.info(log.id).parent_records  # the session it was forked from tells of their files
+    if turn.waits_for_approval and not bodies and opened.n > shared:
+        if begins:
+            over = TurnClosed(turn.id, "cancelled", f"{_NOT_AWAITED}; {told(calls)}")
+            journal.append(*refused(calls), over, expected=last)
+        return Recovered()
     touched = _touched(parts, watched, turn, records) if watched and opened.n > shared else ()
     ending: list[Body] = [TurnClosed(opened.body.turn_id, "failed", reason)]
     if touched:  # said with it, or never: the next opening cannot tell any more who changed them
@@ -293,7 +338,7 @@ def _recovered(parts: Parts, *, exact: bool = True) -> Recovered:
     return Recovered(turn, appended[0].n if bodies else 0, calls, touched)
 
 
-def _newest_opening(backwards: Iterable[Record]) -> tuple[Record | None, bool]:
+def newest_opening(backwards: Iterable[Record]) -> tuple[Record | None, bool]:
     """The newest record that opened a turn, if there is one, and whether that turn was closed and not resumed."""
     closed: dict[str, bool] = {}  # as the newest record says
     for record in backwards:

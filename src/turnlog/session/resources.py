@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .._platform.exceptions import described
+from .._platform.given import text_given
 from .._platform.stdlib import inspect
 from ..errors import InputError
 
@@ -26,12 +27,28 @@ class Services:
     def __init__(self, report: Callable[[str], object]) -> None:
         self._report = report
         self._closers: list[_Closer] = []
+        self.named: dict[str, Any] = {}
+        """Those that were given a name."""
 
     def on_close(self, close: Callable[[], object]) -> None:
         """Call `close` when the session is closed."""
-        self._closers.append(_Closer(getattr(close, "__qualname__", repr(close)), close, close))
+        self._closers.append(_Closer(getattr(close, "__qualname__", "") or repr(close), close, close))
 
-    def attach(self, service: Any) -> Any:
+    def attach(self, service: Any, name: str = "") -> Any:
+        """Add a service, as `_attached`, under a name if one is given. Raises InputError if the name is taken."""
+        self._check_free(name)
+        return self._kept(name, self._attached(service))
+
+    def _check_free(self, name: str) -> None:
+        if text_given("name", name) in self.named:
+            raise InputError(f"attach: this session has a service with the name {name!r} already; give another name")
+
+    def _kept(self, name: str, service: Any) -> Any:
+        if name:
+            self.named[name] = service
+        return service
+
+    def _attached(self, service: Any) -> Any:
         """Add a service: an object with `close` or `aclose` as it is; any other context manager is entered. Returns the
         service, or what entering it returns. Raises InputError if it can be neither closed nor entered."""
         if self._closable(service):
@@ -49,20 +66,21 @@ class Services:
             "or a context manager"
         )
 
-    async def aattach(self, service: Any) -> Any:
+    async def aattach(self, service: Any, name: str = "") -> Any:
         """As `attach`, for asynchronous context managers too."""
-        if self._closable(service):
-            return service
-        if not _is_context(service, "__aenter__", "__aexit__"):
-            return self.attach(service)
+        self._check_free(name)
+        closable = _method(service, "close") or _method(service, "aclose")
+        if closable or not _is_context(service, "__aenter__", "__aexit__"):
+            return self._kept(name, self._attached(service))
         given = await type(service).__aenter__(service)
         self._closers.append(_Closer(_name_of(service), None, _leaving(service, "__aexit__")))
-        return given
+        return self._kept(name, given)
 
     def close(self) -> None:
         """Close all, the last first. A service that can only be closed asynchronously is reported as left open. Raises
         the first error after all were tried; a note on it lists the other failures."""
         errors: list[BaseException] = []
+        self.named.clear()
         while self._closers:
             closer = self._closers.pop()
             try:
@@ -74,6 +92,7 @@ class Services:
     async def aclose(self) -> None:
         """As `close`, also for services that are closed asynchronously."""
         errors: list[BaseException] = []
+        self.named.clear()
         while self._closers:
             closer = self._closers.pop()
             try:

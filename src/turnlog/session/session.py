@@ -6,39 +6,41 @@ session that is opened again after a crash makes the same request.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from importlib import import_module
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+from weakref import WeakSet
 
 from .._platform.given import flag_given, text_given
+from .._platform.lazy import Later
 from .._platform.units import counted
 from ..config.settings import Settings
 from ..errors import InputError
-from ..log.bills import total_usage
 from ..log.budget import Budget, Strategy
 from ..log.messages import Media, Message, Outcome, Tool, ToolCall, bare
 from ..log.records import Configuration, Decision, MessageRecord, Note, Record, ToolFinished
 from ..log.store import Held, Leased, SessionInfo, Store
-from ..log.usage import Usage
 from ..memory import Memory
 from ..memory.recall import MAX_TOKENS
-from ..models.pricing import Cost, total_cost
 from ..models.target import Target
 from ..requests.request import Request
 from ..stores.labels import labels_given, labels_note
-from ..stores.leases import WAIT, Lease, ReadLease
+from ..stores.leases import WAIT, Lease, Locks, ReadLease
 from ..view.explain import Explanation
 from ..view.fold import select
 from ..view.types import Loss, Shown
 from ..workspace.watch import FileRecorder, Watches
 from .answer import Answer
+from .approvals import Approvals
 from .caches import CacheReport
 from .compactor import Compaction, Compactor
 from .configure import Change, Configurer, changes_of
-from .events import Event, Events, Feed
+from .events import Events, Feed
 from .exclusions import exclusion_for, readmission_for
+from .family import Parent
 from .history_edits import Rewind, Rewinder, pin_for, undone_last, unpins_for
 from .inputs import Content, media_of, message_given, messages_of, outcome_given, parts_of, target_given
 from .inspect import WindowUse, explained
@@ -47,18 +49,26 @@ from .open_turn import OpenTurn
 from .parts import Parts
 from .prompt import Prompt
 from .read_back import read_back, read_back_for
-from .reader import SessionLog
+from .reader import Checker, SessionLog
 from .recall import recalled_for
 from .recorder import Journal
 from .recovery import Calls, Resumed, begin, recover
 from .resources import Services
 from .skills import SessionSkills
 from .state import Context
+from .telling import Event, Teller
 from .threads import in_thread
 from .turn import Turn
 
+if TYPE_CHECKING:
+    from . import absorbing, active, following
+else:  # few programs ask for them
+    absorbing = Later(lambda: import_module(f"{__package__}.absorbing"))
+    active = Later(lambda: import_module(f"{__package__}.active"))
+    following = Later(lambda: import_module(f"{__package__}.following"))
 
-class Session:
+
+class Session(Approvals, Parent):
     """One conversation, returned by `turnlog.open`; a context manager.
 
     Threads and tasks may share a session; their turns wait for each other. Records of other processes, if they share
@@ -77,24 +87,25 @@ class Session:
         lease: Leased | None = None,
         hold: Held | None = None,
         wait: float = WAIT,
+        opener: Callable[..., Any] | None = None,
     ) -> None:
-        self.id: str = bare(info.id)
+        self.id, self._opener = bare(info.id), opener
         self.log = SessionLog(store, self.id)
         self.resumed: Resumed | None = None
         self._store = store
         self._context = Context(store, self.id)
         redactor = self.log.redactor
-        self._events = Events(self.id, redactor, lambda record, call: self._journal.tool_of(record, call))
+        self._events = Events(self.id, redactor, Teller(store, self.id))
         self._services = Services(self._events.warn)
         if owns_store:
             self._services.on_close(store.close)
         self._lease = Lease(self.id) if lease is None else lease
-        self._wait = wait
-        self._hold = hold
+        self._wait, self._hold = wait, hold
         for lock in (self._lease, hold):
             if lock is not None:
                 self._services.on_close(lock.close)
-        self._services.on_close(self._events.close)
+        self._followers: WeakSet[following.Follower] = WeakSet()
+        self._services.on_close(self._end_events)
         tell, warn, check = self._events.tell, self._events.warn, self._lease.check
         by_lines = redactor is not None and redactor.spans_words
         self._journal = Journal(
@@ -106,7 +117,7 @@ class Session:
         self.skills = SessionSkills(self._context, self._journal, self._configurer, self.prompt)
         self._compactor = Compactor(store, self.id, self._context, self._journal, settings, tell)
         self._services.on_close(self._compactor.close)
-        self._turn = OpenTurn(lambda: recover(self._parts), warn, self._lease, wait)
+        self._turn = OpenTurn(lambda begins: recover(self._parts, begins=begins), warn, self._lease, wait)
         self._rewinder = Rewinder(self.id, self.log.records, self._journal.append, lambda: self._turn.id)
         self._watches = Watches()
         self.window = WindowUse(store, self.id, self._context, self._compactor, self._configurer.target_or)
@@ -121,9 +132,11 @@ class Session:
             configurer=self._configurer,
             prompt=self.prompt,
             watches=self._watches,
+            checker=Checker(self.log, settings.check, warn),
         )
-        self._found = self._parts.state
-        self._settings = settings
+        self._services.on_close(self._parts.checker.look)
+        self._absorber: absorbing.Absorber | None = None
+        self._found, self._settings = self._parts.state, settings
 
     def __repr__(self) -> str:
         words = [repr(self.id), *([str(self.target)] if self.target else []), counted(self._context.last, "record")]
@@ -164,14 +177,20 @@ class Session:
         self._services.on_close(self._turn.give_up)
         await self._services.aclose()
 
-    def attach(self, service: Any) -> Any:
+    def attach(self, service: Any, name: str = "") -> Any:
         """Close `service` (a model client, a tool) together with this session. A context manager without `close` and
-        `aclose` is entered now and left then. Returns the service, or what entering it returns."""
-        return self._services.attach(service)
+        `aclose` is entered now and left then. Returns the service, or what entering it returns; with a `name`,
+        `services` has that under it. Raises InputError if the name is taken."""
+        return self._services.attach(service, name)
 
-    async def aattach(self, service: Any) -> Any:
+    async def aattach(self, service: Any, name: str = "") -> Any:
         """As `attach`, for asynchronous context managers too."""
-        return await self._services.aattach(service)
+        return await self._services.aattach(service, name)
+
+    @property
+    def services(self) -> Mapping[str, Any]:
+        """The attached services that have a name, until the session is closed."""
+        return MappingProxyType(self._services.named)
 
     def fork(self, new_id: str, *, at: int | None = None, title: str = "") -> Session:
         """A new session that begins with this one's records up to number `at` (None: all), also those that a rewind
@@ -180,12 +199,17 @@ class Session:
         if (redactor := self.log.redactor) is not None:
             redactor.refuse("new_id", new_id)
         with ExitStack() as taken:  # given back if the rest fails
-            if (hold := self._store.hold(new_id)) is not None:
-                taken.callback(hold.close)
-            lease = taken.enter_context(closing(self._store.lease(new_id, wait=self._wait)))
+            locks = Locks(self._store, taken, shared=False, wait=self._wait)
+            locks.take(new_id)
             info = self._store.fork(self.id, new_id, at=at, title=text_given("title", title))
-            forked = Session(self._store, info, self._settings, lease=lease, hold=hold, wait=self._wait)
-            forked._begin()
+            forked = Session(
+                *(self._store, info, self._settings),
+                lease=locks.lease,
+                hold=locks.hold,
+                wait=self._wait,
+                opener=self._opener,
+            )
+            forked._begin(source=self._settings.source, of=self.id)
             taken.pop_all()
         return forked
 
@@ -197,6 +221,15 @@ class Session:
     def events(self) -> Feed:
         """Events to iterate over, with `for` or `async for`."""
         return self._events.feed()
+
+    def follow(self, first: int | None = None, *, every: float = 0.2) -> following.Follower:
+        """Events to iterate over, with `for` or `async for`, made from the log: of the records from number `first` on
+        (None: that come from now on), whoever appends them, in this process or another. A session that is open with
+        `read_only` can so be followed while another process works in it. The log is looked at `every` so many seconds.
+        Raises InputError."""
+        follower = following.follow(self._store, self.id, first, every, self._events.clean)
+        self._followers.add(follower)
+        return follower
 
     # -- turns -----------------------------------------------------------------------------------
 
@@ -212,6 +245,16 @@ class Session:
         turn = Turn(self._parts, self.request, self._turn, content, watch, calls)
         self._turn.made(turn)
         return turn
+
+    @property
+    def active_turn(self) -> active.ActiveTurn | None:
+        """The turn that is open now, with its calls and what has come of the answer that is being streamed; None if no
+        turn is. In a session that is shared, or open with `read_only`, also the turn of another owner, as the log has
+        it: a turn that a crash left open is there until somebody opens the session to write."""
+        turn = self._turn.turn
+        if isinstance(turn, Turn) and turn.id:
+            return active.active_here(turn, self._journal)
+        return None if self._lease.alone else active.active_elsewhere(self.log)
 
     # -- recording -------------------------------------------------------------------------------
 
@@ -253,6 +296,15 @@ class Session:
         for data in parsed.blobs.values():
             self._store.put_blob(data)
         return self._journal.append(*map(MessageRecord, parsed.messages))
+
+    def absorb(self, body: Mapping[str, Any], target: Target | None = None) -> Request:
+        """Take in the request body of a program that keeps the conversation itself and sends it whole each time: what
+        is new in it is recorded, and what the program changed in its past as decisions. Returns the request to send.
+        `target` is the target of the body; None: the body says it. Raises FormatError, and the errors of `request`."""
+        if self._absorber is None:
+            self._absorber = absorbing.Absorber(self._parts)
+        self._absorber.absorb(body, target)
+        return self.request()
 
     def note(self, topic: str, text: str = "", data: Any = None) -> Record:
         """Record a note, which is never sent to a model."""
@@ -400,13 +452,16 @@ class Session:
         If older messages must be left out, the strategy's decisions are recorded first, unless `target` differs from
         the session's, or the session is open for reading only. With `compact`, it asks the provider to compact the
         conversation. Raises BudgetError if the parts that cannot be left out do not fit, and InputError without a
-        target, if the model cannot be asked to compact, or if a turn was made but not entered with `with`."""
+        target, if the model cannot be asked to compact, if a turn was made but not entered with `with`, or if the
+        newest turn has ended and waits for approvals."""
         flag_given("compact", compact)
         self._turn.check_begun()
         self._context.refresh()
         request_target = self._configurer.target_or(target)
         if isinstance(self._lease, ReadLease) and not compact:
             return self._compactor.preview(request_target, self._context.terms(None, None))
+        if self._context.asks and not self._turn.id:
+            self._check_approved()
         if compact:
             return self._journal.compactions.request(request_target, self._journal.append)
         return self._compactor.request(request_target, own=self.target)
@@ -434,7 +489,8 @@ class Session:
         target: the messages of the conversation, neither repaired nor shortened."""
         if target is None and self.target is None:
             return select(self.history())[0]
-        return list(self.request(target).view)
+        self._context.refresh()
+        return list((self.preview if self._context.asks and not self._turn.id else self.request)(target).view)
 
     def receive(self, answer: Any, target: Target | Request | None = None) -> Answer:
         """Record a model's answer: an SDK's response object, its JSON, or an iterable of stream chunks.
@@ -444,9 +500,9 @@ class Session:
         raised by the stream is raised again after that. Raises FormatError, and records nothing, for an error body."""
         return self._journal.receive(answer, self._configurer.asked(target))
 
-    async def areceive(self, chunks: AsyncIterable[Any], target: Target | Request | None = None) -> Answer:
-        """As `receive`, for an answer that is streamed asynchronously."""
-        return await self._journal.areceive(chunks, self._configurer.asked(target))
+    async def areceive(self, answer: Any, target: Target | Request | None = None) -> Answer:
+        """As `receive`, for `await`: an answer that is streamed asynchronously, or a whole one."""
+        return await self._journal.areceive(answer, self._configurer.asked(target))
 
     # -- looking ---------------------------------------------------------------------------------
 
@@ -484,6 +540,11 @@ class Session:
         return explained(self._store, self.id, self.target if target is None else target_given(target), also)
 
     @property
+    def message_count(self) -> int:
+        """The number of messages in the log."""
+        return self.log.message_count
+
+    @property
     def memory(self) -> Memory:
         """What the conversation is about so far: files and what was done to them, commands, errors, and what the user
         requires. Made from the log when it is first asked for, and kept up to date from then on."""
@@ -505,16 +566,6 @@ class Session:
         of `turnlog.open`, and later ones."""
         return changes_of(self._found, self._parts.state)
 
-    @property
-    def usage(self) -> Usage:
-        """The tokens that all requests of this session were billed for, summed."""
-        return total_usage(self._store.usage(self.id))
-
-    @property
-    def cost(self) -> Cost:
-        """The cost of all requests, each at the list price of its model."""
-        return total_cost(self._store.usage(self.id))
-
     # -- inside ----------------------------------------------------------------------------------
 
     def _system_record(self) -> Record | None:
@@ -525,6 +576,13 @@ class Session:
                     return record
         return None
 
+    def _end_events(self) -> None:
+        try:
+            for follower in tuple(self._followers):
+                follower.finish()
+        finally:
+            self._events.close()
+
     def _begin(
         self,
         configure: Callable[[], object] = lambda: None,
@@ -532,8 +590,10 @@ class Session:
         created: bool = False,
         source: str = "",
         kept: tuple[Change, ...] = (),
+        of: str = "",
     ) -> None:
         """Call `recovery.begin` for this session with these arguments, and keep what it returns as `resumed`."""
-        self.resumed = begin(self._parts, self._found, configure, created=created, source=source, kept=kept)
+        self.resumed = begin(self._parts, self._found, configure, created=created, source=source, kept=kept, of=of)
+        self._parts.checker.begin()
         if created:
             self._found = self._parts.state

@@ -368,6 +368,12 @@ class Context:
     # -- what has to be decided ------------------------------------------------------------------
 
     @property
+    def asks(self) -> bool:
+        """Whether a call without a result, among those at hand, waits for approval."""
+        places = ((self._shown.items[i].shown.records[0], call.id) for (i, _), call in self._tally.pairing.open)
+        return any(self._fate.get(place) == "asked" for place in places)
+
+    @property
     def budget(self) -> Budget:
         """The budget in force."""
         return self.configuration.budget or Budget()

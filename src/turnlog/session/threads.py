@@ -15,17 +15,18 @@ from ..summarize.awaiting import Waiting, waiting
 _T = TypeVar("_T")
 
 
-_RECORDERS = 4
-"""The number of threads that record for event loops. They are not those in which requests may wait for a summary."""
+_THREADS = {"turnlog-records": 4, "turnlog-waits": min(32, (os.cpu_count() or 1) + 4)}
+"""The number of threads that record for event loops, and of those in which requests may wait for a summary. Asyncio's
+own are not used: the whole program shares them, and may need them all."""
 
 
 @cache
-def _recorders() -> futures.ThreadPoolExecutor:
-    return futures.ThreadPoolExecutor(_RECORDERS, thread_name_prefix="turnlog")
+def _pool(name: str) -> futures.ThreadPoolExecutor:
+    return futures.ThreadPoolExecutor(_THREADS[name], thread_name_prefix=name)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_recorders.cache_clear)  # a fork has no threads but its own
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a fork has no threads but its own
 
 
 async def in_thread(call: Callable[[], _T]) -> _T:
@@ -34,7 +35,7 @@ async def in_thread(call: Callable[[], _T]) -> _T:
     task = Waiting(asyncio.get_running_loop())
     before = waiting.set(task)
     try:
-        return await asyncio.to_thread(call)
+        return await asyncio.get_running_loop().run_in_executor(_pool("turnlog-waits"), copy_context().run, call)
     except asyncio.CancelledError:
         task.cancel()
         raise
@@ -46,7 +47,7 @@ async def recorded(call: Callable[[], _T]) -> _T:
     """The result of `call`, a function that records, called in a thread. It always runs to its end: if the task is
     cancelled meanwhile, the cancellation takes effect after the call."""
     try:
-        future = asyncio.get_running_loop().run_in_executor(_recorders(), copy_context().run, call)
+        future = asyncio.get_running_loop().run_in_executor(_pool("turnlog-records"), copy_context().run, call)
     except RuntimeError:  # the interpreter is ending, and gives no threads any more
         return call()
     cancelled: asyncio.CancelledError | None = None

@@ -11,7 +11,7 @@ from typing import Self
 from .._platform.exceptions import cancellations, described, timed_out
 from .._platform.given import text_given
 from ..log.messages import Message, Outcome, Text, ToolCall, ToolResult, text_of
-from ..log.records import MessageRecord, Record, ToolFinished
+from ..log.records import Approval, MessageRecord, Record, ToolFinished
 from ..log.validation import check_readable
 from ..view.repair.arrange import synthetic_result
 from .inputs import Content, parts_of
@@ -36,13 +36,19 @@ class ToolRun:
 
     An exception passes through; it is recorded as `timeout` if it says so, as `aborted` (the tool may have run) if it
     came from outside (Ctrl-C, a cancelled task), else as `failed`. Unless a result was given, the model is told of it.
+    `start` records the start, `ended` is called when the end is on record.
     """
 
-    def __init__(self, journal: Journal, call: ToolCall, start: Callable[[ToolCall], Record]) -> None:
+    def __init__(
+        self, journal: Journal, call: ToolCall, start: Callable[[ToolCall], Record], ended: Callable[[], object]
+    ) -> None:
         self.call = call
         self._journal = journal
         self._start = start
+        self._ended = ended
         self._result: tuple[Content, Outcome] | None = None
+        self.waits_for: str | None = None
+        """Why the call waits for an approval of something in it, if it does; "" if it is left as it is."""
         self._begun = 0.0
         self._record = 0  # of the call, which the tool may change
 
@@ -58,16 +64,21 @@ class ToolRun:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self.waits_for is not None and error is None:
+            if self.waits_for:
+                self._journal.append(Approval(self.call.id, "asked", self._record, reason=self.waits_for))
+            return
         seconds = round(time.perf_counter() - self._begun, 3)
         outcome: Outcome = self._result[1] if self._result else "ok"
         reason = ""
         if error is not None:
             outside = not isinstance(error, Exception) or bool(cancellations(error))
             outcome = "timeout" if timed_out(error) else "aborted" if outside else "failed"
-            reason = described(error).rstrip(": ")
+            reason = described(error)
         finished = ToolFinished(self.call.id, self._record, outcome, seconds, reason)
         result = self._told(outcome, reason)
         self._journal.append(finished, *([] if result is None else [MessageRecord(Message("user", (result,)))]))
+        self._ended()
 
     async def __aenter__(self) -> Self:
         try:
@@ -88,6 +99,11 @@ class ToolRun:
         if not isinstance(content, str):
             check_readable(MessageRecord(Message("user", (result,))))
         self._result = (content, result.outcome)
+
+    def wait(self, reason: str) -> None:
+        """End the block without a result: something in the call waits for an approval, and so the call does; with "" as
+        the reason, the call only stays open."""
+        self.waits_for = text_given("reason", reason)
 
     def untold(self, reason: str) -> None:
         """Report that the tool returned a value that no model can be told: the result is `failed` and says so, and the

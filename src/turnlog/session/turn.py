@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -14,7 +15,17 @@ from .._platform.exceptions import cancellations, described
 from .._platform.given import text_given
 from ..errors import InputError, TurnCancelled
 from ..log.messages import Message, Outcome, ToolCall, ToolResult
-from ..log.records import Approval, Body, FileChange, MessageRecord, PartialAnswer, Record, TurnClosed, TurnOpened
+from ..log.records import (
+    Approval,
+    Body,
+    FileChange,
+    MessageRecord,
+    PartialAnswer,
+    Record,
+    ToolStarted,
+    TurnClosed,
+    TurnOpened,
+)
 from ..models.target import Target
 from ..providers.protocol import Delta
 from ..requests.request import Request
@@ -28,7 +39,7 @@ from .inputs import Content, parts_of
 from .open_turn import OpenTurn
 from .parts import Parts
 from .reader import SessionLog
-from .recorder import asynchronous
+from .recorder import asynchronous, is_whole
 from .recovery import Calls, calls_given, resumption, told
 from .threads import closed, in_thread, recorded
 from .tool_run import ToolRun, denied
@@ -80,6 +91,13 @@ class Breaks:
         return "" if answered else self._reason
 
 
+_LONG_LOOK_SECONDS = 0.25
+_LOOKS = 20
+"""Where a look at a watched folder takes that long, a turn looks by itself at most a twentieth of the time."""
+
+_WAITS = "awaiting_approval"
+"""How a turn ends that is not closed: it goes on when its calls are approved or denied, in whatever process."""
+
 _NOT_BEGUN = "the turn has not begun: use it as `with session.turn(...) as turn`"
 
 
@@ -87,7 +105,8 @@ class Turn:
     """A turn of a session, made by `Session.turn`: a context manager.
 
     On leaving it is closed as completed, as failed (an exception, which goes on), or as cancelled (`cancel`, Ctrl-C, a
-    cancelled task). `answer` is the last answer that was received in it.
+    cancelled task). If its calls without a result only wait for approvals, it stays open on record, and goes on when
+    somebody has approved or denied them (see `Session.pending`). `answer` is the last answer that was received in it.
     """
 
     def __init__(
@@ -116,8 +135,10 @@ class Turn:
         self._resumed = 0  # number of the record from which it goes on, if an earlier process began it
         self._over = ""  # how it ended
         self._cancelled: str | None = None  # why it is to end
+        self._next_look = 0.0  # on the monotonic clock
         self._breaks = Breaks(parts.log)
         self._reading: list[AsyncGenerator[Delta, None]] = []
+        self._prepare: Callable[[], object] = lambda: None  # done when its time has come, before it is opened
         self.answer: Answer | None = None
 
     def __repr__(self) -> str:
@@ -139,6 +160,7 @@ class Turn:
         if self._over:  # by a listener that was told of what was recovered
             raise InputError("the session was closed while this turn was being opened; open the session again")
         try:
+            self._prepare()
             if self._watch is not None:
                 files = self._stack.enter_context(self._parts.files(self._watch))
                 self._stack.enter_context(files.watch())
@@ -162,8 +184,9 @@ class Turn:
             return ours
         try:
             self._stack.close()
+            self._parts.checker.look(raises=error is None and self._cancelled is None)
             ending = self._ending(error)
-        except BaseException as failed:  # what changed in files is not on record, or cannot be read: the block ends so
+        except BaseException as failed:  # files cannot be read, or records contradict each other: the block ends so
             self._close(*self._ending(error or failed))
             raise
         self._close(*ending)
@@ -202,6 +225,11 @@ class Turn:
         if not self._over and self._cancelled is None:
             self._cancelled = reason
 
+    @property
+    def begins(self) -> bool:
+        """Whether the turn begins with a message of the user, and none goes on."""
+        return self._input is not None
+
     def abandon(self) -> None:
         """Close an open turn as failed, because its session is closed before its `with` block ends."""
         if not self._over and not self._opened:
@@ -234,20 +262,28 @@ class Turn:
         """Record a model's answer, as `Session.receive`; `cancel` interrupts a stream."""
         self._check()
         if not is_stream(answer) or hasattr(answer, "__aiter__"):
-            return self._received(self._journal.receive(answer, self._asked(target)))
-        with self._breaks.of_stream(self._opened):
-            return self._received(self._journal.receive(self._until_cancelled(answer), self._asked(target)))
+            received = self._journal.receive(answer, self._asked(target))
+        else:
+            with self._breaks.of_stream(self._opened):
+                received = self._journal.receive(self._until_cancelled(answer), self._asked(target))
+        self._received(received)
+        self._look()
+        return received
 
-    async def areceive(self, chunks: AsyncIterable[Any], target: Target | Request | None = None) -> Answer:
-        """Record an answer that is streamed asynchronously, as `Session.areceive`; `cancel` interrupts it."""
+    async def areceive(self, answer: Any, target: Target | Request | None = None) -> Answer:
+        """Record an answer that is streamed asynchronously or is whole, as `Session.areceive`; `cancel` interrupts a
+        stream."""
         self._check()
-        asynchronous(chunks, "areceive")
+        if is_whole(answer):
+            return await self._areceived(await self._journal.areceive(answer, self._asked(target)))
+        chunks = asynchronous(answer, "areceive")
         self._breaks.is_asked = False
         try:
-            return self._received(await self._journal.areceive(self._auntil_cancelled(chunks), self._asked(target)))
+            received = await self._journal.areceive(self._auntil_cancelled(chunks), self._asked(target))
         except BaseException as error:
             await recorded(partial(self._breaks.broke, error, self._opened))
             raise
+        return await self._areceived(received)
 
     def stream(self, chunks: AsyncIterable[Any], target: Target | Request | None = None) -> AsyncGenerator[Delta]:
         """Record an answer that is streamed asynchronously, and give its text as it comes, for `async for`: pieces with
@@ -276,7 +312,7 @@ class Turn:
             raise
         finally:
             await closed(chunks)
-        self._received(receiving.answer)
+        await self._areceived(receiving.answer)
 
     def _read_no_more(self, receiving: Receiving) -> None:
         if self._over == "lost":
@@ -284,6 +320,23 @@ class Turn:
         elif not receiving.is_over:
             receiving.end(GONE)
             self._received(receiving.answer, late=True)
+
+    def look(self) -> None:
+        """Record what changed until now in the folder that is watched, if one is; the turn looks by itself when a tool
+        has ended, when a result or an answer is recorded, and at its end. May be called from any thread."""
+        if self._watch is not None:
+            self._parts.watches.look()
+
+    def _look(self) -> None:
+        begun = time.monotonic()
+        if begun < self._next_look:
+            return
+        try:
+            self.look()
+        except Exception as error:  # noqa: BLE001 - what was just recorded is; the turn's end looks again, and raises
+            self._journal.warn(f"changes of files are not on record yet: {described(error)}")
+        took = time.monotonic() - begun
+        self._next_look = begun + _LOOKS * took if took > _LONG_LOOK_SECONDS else 0.0
 
     # -- tools -----------------------------------------------------------------------------------
 
@@ -305,24 +358,40 @@ class Turn:
     def tool(self, call: ToolCall) -> ToolRun:
         """A context manager around the run of a tool: it is recorded as started, and as finished with how it ended,
         after how long, and the result given to `ToolRun.result`."""
-        return ToolRun(self._journal, call, self.tool_started)
+        return ToolRun(self._journal, call, self.tool_started, self._look)
 
     def tool_started(self, call: ToolCall) -> Record:
-        """Record that a tool begins to run. Raises InputError if approval was asked for and not given, and for a call
-        that has its result already, even from an earlier turn."""
+        """Record that a tool begins to run. Raises InputError if approval was asked for and not given, for a call that
+        has its result already, even from an earlier turn, and for one that another owner of a shared session has
+        started."""
         self._check()
+        if self._parts.lease.alone:
+            self._check_start(call)
+            return self._journal.tool_started(call)
+        n = self._journal.record_of(call)
+
+        def started(_: int) -> Sequence[Body]:
+            self._check_start(call)
+            return (ToolStarted(call.id, n, call.name),)
+
+        return self._journal.append_at(started)[0]
+
+    def _check_start(self, call: ToolCall) -> None:
         info = self._open_call(call, earlier=True)
+        if info is not None and info.started > max(self._opened, self._resumed) and not self._parts.lease.alone:
+            raise InputError(f"call {call.id!r} of {call.name!r} was started by another owner, record {info.started}")
         if info is not None and info.result and not info.synthetic:
             raise InputError(f"call {call.id!r} of {call.name!r} has its result already, record {info.result}")
         if info is not None and info.approval in ("asked", "denied"):
             state = "was denied" if info.approval == "denied" else "waits for approval: approve() or deny() it first"
             raise InputError(f"call {call.id!r} of {call.name!r} {state}")
-        return self._journal.tool_started(call)
 
     def tool_result(self, call: ToolCall | str, content: Content = (), *, outcome: Outcome = "ok") -> Record:
         """Record the result of a call, as `Session.tool_result`."""
         self._check()
-        return self._journal.tool_result(call, content, outcome)
+        recorded_result = self._journal.tool_result(call, content, outcome)
+        self._look()
+        return recorded_result
 
     # -- files -----------------------------------------------------------------------------------
 
@@ -376,7 +445,7 @@ class Turn:
         return TurnOpened(self._id, watched), MessageRecord(Message("user", self._input or ()))
 
     def _resuming(self, n: int) -> Sequence[Body]:
-        self._opened, self._id, bodies = resumption(self._log, self._calls)
+        self._opened, self._id, bodies = resumption(self._log, self._calls, alone=self._parts.lease.alone)
         self._resumed = n
         return bodies
 
@@ -386,15 +455,24 @@ class Turn:
         if error is None and (broken := self._breaks.reason):
             return "failed", f"its last answer broke off: {broken}"
         if error is None:
-            open_calls = unanswered(self.info.calls)
+            info = self.info
+            if info.waits_for_approval:
+                return _WAITS, ""
+            open_calls = unanswered(info.calls)
+            if asked := [each for each in open_calls if each.awaits == "approval"]:
+                self._journal.warn(
+                    f"turn {self.id} ends, and its calls with it, as not all of them wait for approval: nobody can "
+                    f"approve any more what is {told(asked)}; ask for the others too, or record their results"
+                )
             return "completed", told(open_calls) if open_calls else ""
         # what is no Exception ends a block from outside: Ctrl-C, a cancelled task, sys.exit
-        return ("failed" if isinstance(error, Exception) else "cancelled"), described(error).rstrip(": ")
+        return ("failed" if isinstance(error, Exception) else "cancelled"), described(error)
 
     def _close(self, status: str, reason: str) -> None:
         self._over = status  # before anybody is told of it: whoever listens may close the session
         try:
-            self._journal.append(TurnClosed(self.id, status, reason))
+            if status != _WAITS:
+                self._journal.append(TurnClosed(self.id, status, reason))
         finally:
             self._slot.release(self)
 
@@ -412,6 +490,12 @@ class Turn:
     def _received(self, answer: Answer, *, late: bool = False) -> Answer:
         self._breaks.received(answer, late=late)
         self.answer = answer
+        return answer
+
+    async def _areceived(self, answer: Answer) -> Answer:
+        self._received(answer)
+        if self._watch is not None:
+            await recorded(self._look)
         return answer
 
     def _until_cancelled(self, chunks: Iterable[Any]) -> Iterator[Any]:
@@ -436,7 +520,14 @@ class Turn:
         self, call: ToolCall, state: Literal["asked", "given", "denied"], by: str, reason: str, *more: Body
     ) -> tuple[Record, ...]:
         self._check()
-        info = self._open_call(call)
-        if info is not None and (info.result or info.started > self._resumed):
-            raise InputError(f"call {call.id!r} of {call.name!r} can no longer be approved or denied: {info.standing}")
-        return self._journal.append(Approval(call.id, state, self._journal.record_of(call), by, reason), *more)
+        record = self._journal.record_of(call)
+
+        def said(_: int) -> Sequence[Body]:  # compared with the last record: somebody else may have decided
+            info = self._open_call(call)
+            refused = info is not None and info.approval == "denied" and info.is_decided
+            if info is not None and (info.result or info.started > self._resumed or refused):
+                what = f"call {call.id!r} of {call.name!r} can no longer be approved or denied"
+                raise InputError(f"{what}: {info.standing}")
+            return (Approval(call.id, state, record, by, reason), *more)
+
+        return self._journal.append_at(said)

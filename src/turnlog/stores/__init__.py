@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .base import BaseStore
+    from .base import BaseStore, Log
+    from .blobs import Put
     from .copying import copy_store
     from .encrypted.keys import Passphrase, new_key
     from .encrypted.store import SealedStore
@@ -27,7 +28,8 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "base": "BaseStore",
+            "base": "BaseStore Log",
+            "blobs": "Put",
             "copying": "copy_store",
             "encrypted.keys": "new_key Passphrase",
             "encrypted.store": "SealedStore",
@@ -47,10 +49,12 @@ __all__ = [
     "Collected",
     "FilesStore",
     "Limits",
+    "Log",
     "MemoryStore",
     "Passphrase",
     "PastDamage",
     "PostgresStore",
+    "Put",
     "Salvaged",
     "SealedStore",
     "SqliteStore",

@@ -31,6 +31,7 @@ from ..log.store import (
     Inventory,
     Packed,
     Problem,
+    SessionFacts,
     SessionInfo,
     Store,
     StoredPiece,
@@ -283,6 +284,10 @@ class BaseStore(Store):
             keys = set(self._labels.matching(self, [(log.key, log.info) for log in logs], asked))
             logs = [log for log in logs if log.key in keys]
         return [log.info for log in logs[:limit]]
+
+    def facts(self) -> dict[str, SessionFacts]:
+        logs = {log.key: log.info for log in self._living()}
+        return {logs[key].id: facts for key, facts in self._labels.facts(self, logs.items()).items()}
 
     def rename(self, session_id: str, title: str) -> None:
         with self._lock:

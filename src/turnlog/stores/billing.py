@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from ..errors import SessionNotFound
-from ..log.bills import Bills, usage_by_model
+from ..log.bills import Bills, added, usage_by_model
 from ..log.records import Record, UsageRecord
-from ..log.store import SessionInfo
+from ..log.store import SessionInfo, Store
+from .subagents import descendants
 
 
 def billed_once(sessions: Iterable[SessionInfo], usage_records: Callable[[str], Iterable[Record]]) -> dict[str, Bills]:
@@ -26,7 +29,7 @@ def billed_once(sessions: Iterable[SessionInfo], usage_records: Callable[[str], 
     for info in by_id.values():
         records_by_key: dict[tuple[str, str | int], list[Record]] = {}
         for record in records[info.id]:
-            origin = _origin(record.n, info, by_id)
+            origin = made_in(record.n, info, by_id)
             if origin == info.id or origin not in by_id:
                 records_by_key.setdefault(_answer_id(record) or (origin, record.n), []).append(record)
         if bills := usage_by_model(
@@ -37,7 +40,19 @@ def billed_once(sessions: Iterable[SessionInfo], usage_records: Callable[[str], 
     return bills_by_session
 
 
-def _origin(n: int, info: SessionInfo, by_id: Mapping[str, SessionInfo]) -> str:
+def with_subagents(store: Store, session_id: str) -> tuple[Bills, int]:
+    """The bill of a session with its subagents, each answer once, and how many subagents there are."""
+    own, others = store.usage(session_id), descendants(store.sessions(), session_id)
+    if not others:
+        return own, 0
+    bills = billed_once(
+        [replace(info, parent="", parent_records=0) for info in (store.info(session_id), *others)],
+        lambda name: store.of_kinds(name, ("usage",)),
+    )
+    return added(bills.values()), len(others)
+
+
+def made_in(n: int, info: SessionInfo, by_id: Mapping[str, SessionInfo]) -> str:
     """The id of the session in which record `n` was made, or of the first deleted session on the way to it."""
     while info.parent and n <= info.parent_records:
         if info.parent not in by_id:

@@ -1,8 +1,9 @@
 """Labels of sessions: names and values of the caller's own, such as the user that a session belongs to.
 
 Labels are recorded as notes with the topic `labels`, so forks, copies and exports have them, and encryption and
-redaction apply. The newest note has all labels in force. Every store keeps an index derived from the notes: SQLite and
-PostgreSQL in a table, a folder of files in a file, all others in memory (`KnownLabels`).
+redaction apply. The newest note has all labels in force. Every store keeps an index derived from the notes, with the
+agent program and the folder that the first notes name (see `log.origins`): SQLite and PostgreSQL in a table, a folder
+of files in a file, all others in memory (`KnownLabels`).
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from typing import Any, TypeVar
 
 from .._platform.given import text_given
 from ..errors import CorruptRecord, InputError, SessionNotFound
+from ..log.origins import BEGINNING, origin_of
 from ..log.records import Note, Record
-from ..log.store import RecordStore, SessionInfo
+from ..log.store import RecordStore, SessionFacts, SessionInfo
 from .records import SessionRow
 
 Key = TypeVar("Key", bound=Hashable)
 
-LABELS = "labels"
-"""The topic of notes with labels."""
+LABELS, FOLDER = "labels", "folder"
+"""The topic of notes with labels, and the label with which `turnlog chat` tells in which folder it was started."""
 
 
 def labels_given(labels: Any, name: str = "labels") -> dict[str, str]:
@@ -66,25 +68,51 @@ def has_labels(labels: Mapping[str, str], where: Mapping[str, str]) -> bool:
     return all(labels.get(name, "") == value for name, value in where.items())
 
 
-def encoded_labels(labels: Mapping[str, str]) -> str:
-    """Labels as ASCII text for an index. Equal labels give the same text."""
-    return json.dumps(labels, sort_keys=True, separators=(",", ":"))
+def facts_of(store: RecordStore, session_id: str) -> SessionFacts:
+    """What the notes of a session say about it. Raises as `Store.of_kinds`."""
+    return facts_from(labels_of(store, session_id), _origin(store, session_id))
+
+
+def facts_from(labels: Mapping[str, str], origin: tuple[str, str]) -> SessionFacts:
+    """The facts of a session with these labels and this agent and folder. A label `folder` tells of a session that is
+    not from a transcript where it was held."""
+    agent, folder = origin
+    return SessionFacts(labels, agent, folder or labels.get(FOLDER, ""))
+
+
+def _origin(store: RecordStore, session_id: str) -> tuple[str, str]:
+    try:
+        return origin_of(store.read(session_id, last=BEGINNING))
+    except CorruptRecord:  # the labels may be in records that can be read
+        return "", ""
+
+
+def encoded_facts(facts: SessionFacts) -> str:
+    """Facts as ASCII text for an index. Equal facts give the same text."""
+    whole = {"": {"agent": facts.agent, "folder": facts.folder}, **facts.labels}
+    return json.dumps(whole, sort_keys=True, separators=(",", ":"))
+
+
+FACTS = '{"":{'
+"""How texts by `encoded_facts` begin. Older entries of an index have labels alone, whose names are never empty; they
+are made again."""
 
 
 @lru_cache(maxsize=4096)
-def decoded_labels(text: str) -> Mapping[str, str]:
-    """The labels that `encoded_labels` wrote. Raises ValueError."""
-    labels: dict[str, str] = json.loads(text)
-    return labels
+def decoded_facts(text: str) -> SessionFacts:
+    """The facts that `encoded_facts` wrote. Raises ValueError."""
+    labels: Any = json.loads(text)
+    origin = labels.pop("")
+    return SessionFacts(labels, origin["agent"], origin["folder"])
 
 
 def entries_of(store: RecordStore, rows: Iterable[SessionRow]) -> Iterator[tuple[int, int, bytes, str]]:
     """The entries of an index in a database: the number of the session, the number and checksum of its last record, and
-    its labels. Sessions whose labels cannot be read have no entry. An entry becomes invalid if a note is appended
+    its facts. Sessions whose notes cannot be read have no entry. An entry becomes invalid if a note is appended
     meanwhile."""
     for row in rows:
         with suppress(SessionNotFound, CorruptRecord):  # deleted meanwhile, or damaged
-            yield row.no, row.records, row.head, encoded_labels(labels_of(store, row.id or ""))
+            yield row.no, row.records, row.head, encoded_facts(facts_of(store, row.id or ""))
 
 
 class KnownLabels:
@@ -92,30 +120,34 @@ class KnownLabels:
     cannot be written."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, tuple[int, Mapping[str, str]]] = {}
+        self._known: dict[Hashable, tuple[int, SessionFacts]] = {}
+
+    def facts(self, store: RecordStore, sessions: Iterable[tuple[Key, SessionInfo]]) -> dict[Key, SessionFacts]:
+        """The facts of these sessions, in the given order. `sessions` are all sessions that are asked about; a key
+        belongs to one session for ever. A damaged session whose notes cannot be read is left out."""
+        known: dict[Hashable, tuple[int, SessionFacts]] = {}
+        facts_by_key: dict[Key, SessionFacts] = {}
+        for key, info in sessions:
+            with suppress(SessionNotFound, CorruptRecord):  # deleted meanwhile, or damaged
+                known[key] = self._read(store, key, info)
+                facts_by_key[key] = known[key][1]
+        self._known = known
+        return facts_by_key
 
     def matching(
         self, store: RecordStore, sessions: Iterable[tuple[Key, SessionInfo]], where: Mapping[str, str]
     ) -> list[Key]:
-        """The keys of the sessions that have these labels, in the given order. `sessions` are all sessions that may
-        match; a key belongs to one session for ever. A damaged session whose labels cannot be read never matches."""
-        labels_by_key: dict[Hashable, tuple[int, Mapping[str, str]]] = {}
-        matching_keys = []
-        for key, info in sessions:
-            with suppress(SessionNotFound, CorruptRecord):  # deleted meanwhile, or damaged
-                labels_by_key[key] = self._read(store, key, info)
-                if has_labels(labels_by_key[key][1], where):
-                    matching_keys.append(key)
-        self._known = labels_by_key
-        return matching_keys
+        """The keys of the sessions that have these labels; otherwise as `facts`."""
+        return [key for key, facts in self.facts(store, sessions).items() if has_labels(facts.labels, where)]
 
-    def _read(self, store: RecordStore, key: Hashable, info: SessionInfo) -> tuple[int, Mapping[str, str]]:
-        seen, labels = self._known.get(key, (0, {}))
+    def _read(self, store: RecordStore, key: Hashable, info: SessionInfo) -> tuple[int, SessionFacts]:
+        seen, facts = self._known.get(key, (0, SessionFacts()))
         if info.records == seen:
-            return seen, labels
-        first = seen + 1 if info.records > seen else 1
-        newer = newest_labels(store.of_kinds(info.id, ("note",), first=first, reverse=True))
-        return info.records, (labels if first > 1 else {}) if newer is None else newer
+            return seen, facts
+        if not BEGINNING <= seen < info.records:
+            return info.records, facts_of(store, info.id)
+        newer = newest_labels(store.of_kinds(info.id, ("note",), first=seen + 1, reverse=True))
+        return info.records, facts if newer is None else facts_of(store, info.id)
 
     def clear(self) -> None:
         """Forget everything, because records were rewritten."""

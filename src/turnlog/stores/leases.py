@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from .._platform.files import open_handle
 from .._platform.stdlib import socket
 from ..errors import SessionBusy, StoreError
-from ..log.store import Store, check_session_id, file_name, utc_now
+from ..log.store import Held, Leased, Store, check_session_id, file_name, utc_now
 from .locks import HoldFolder, LocalHolds, is_at
 
 try:
@@ -122,6 +122,29 @@ class ReadLease(Lease):
         raise StoreError(
             f"session {self.session_id!r} is open for reading only; open it without read_only=True to write to it"
         )
+
+
+class Locks:
+    """The hold and the lease of the session that is being opened; `opened` releases them if the rest fails."""
+
+    def __init__(self, store: Store, opened: ExitStack, *, shared: bool, wait: float) -> None:
+        self._store = store
+        self._shared = shared
+        self._wait = wait
+        self.hold: Held | None = None
+        self.lease: Leased | None = None
+        opened.callback(self.release)
+
+    def take(self, session_id: str, *, wait: float | None = None) -> None:
+        """Take both, before the session is looked for: `gc` must not come between. Raises SessionBusy."""
+        self.hold = self._store.hold(session_id)
+        self.lease = self._store.lease(session_id, shared=self._shared, wait=self._wait if wait is None else wait)
+
+    def release(self) -> None:
+        """Release what was taken."""
+        for lock in (self.lease, self.hold):
+            if lock is not None:
+                lock.close()
 
 
 def busy(session_id: str, owner: Owner, *, opens: bool = True) -> SessionBusy:

@@ -121,6 +121,10 @@ def open_store(
         if not read_only:
             raise
         path = None if is_server(place) else local_path(place)
+        if path is not None and path.exists() and not path.is_file():
+            raise StoreError(
+                f"{path} is no store: expected one SQLite file, or files:FOLDER for a folder of JSON Lines"
+            ) from None
         return AbsentStore(without_password(place), lambda: path is not None and path.exists())
     if key is None:
         return home

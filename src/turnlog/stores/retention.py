@@ -19,6 +19,7 @@ from msgspec.structs import force_setattr
 from .._platform.units import AGES, SIZES, age_text, old_max_size, read_age, read_size, size_text
 from ..errors import Conflict, CorruptRecord, InputError, SessionBusy, SessionNotFound
 from ..log.store import Inventory, SessionInfo, Store, Swept, file_name
+from .subagents import leaders
 from .zstd import library
 
 # -- packing ---------------------------------------------------------------------------------------
@@ -199,10 +200,12 @@ class Collected(Struct, frozen=True, repr_omit_defaults=True):
 def is_over(store: Store, limits: Limits, now: datetime) -> bool:
     """Whether a limit is exceeded. Reads no records."""
     infos = store.sessions()
+    agents = leaders(infos)
+    old = (info for info in infos if limits.max_age is not None and is_older(info, limits.max_age, now))
     return (
         (limits.max_sessions is not None and len(infos) > limits.max_sessions)
         or (limits.max_disk is not None and store.used() > limits.max_disk)
-        or (limits.max_age is not None and any(is_older(info, limits.max_age, now) for info in infos))
+        or any(info.id not in agents for info in old)
         or (limits.compress_after is not None and bool(to_pack(store, limits.compress_after, now)))
     )
 
@@ -321,13 +324,20 @@ def _over(store: Store, limits: Limits, planned: Plan, used: int) -> tuple[str, 
 
 
 class _Planner:
-    """Chooses sessions one by one: the oldest that may be deleted and that no remaining session reads from."""
+    """Chooses sessions one by one: the oldest that may be deleted and that no remaining session reads from. Subagents
+    stay as long as their session, and go with it: it may still wait for what they did."""
 
     def __init__(self, infos: Sequence[SessionInfo], inventory: Inventory, used: int, reasons: dict[str, str]) -> None:
         self.left = {info.id: info for info in infos}
         self.gone: list[Gone] = []
         self._spared: dict[str, str] = {}
         self._must_stay = reasons
+        self._leaders = leaders(infos)
+        for agent in [agent for agent in self._leaders if agent in reasons]:
+            leader = self._leaders.get(agent, "")
+            while leader:
+                reasons.setdefault(leader, f"its subagent {agent} stays: {reasons[agent]}")
+                leader = self._leaders.get(leader, "")
         self._pieces, self._blobs = inventory.pieces, inventory.blobs
         self._readers = [set(piece.readers) for piece in self._pieces]
         self._read_by: dict[str, list[int]] = {}  # the pieces that each session reads
@@ -350,7 +360,8 @@ class _Planner:
     def take(self, wanted: Callable[[SessionInfo], bool], is_over: Callable[[], bool], why: str) -> None:
         """Choose the wanted sessions while `is_over` returns True: the oldest first, but a fork before the session it
         reads from."""
-        waiting = [(time_of(info) or _NEVER, info.id) for info in self.left.values() if wanted(info)]
+        chosen = (info for info in self.left.values() if info.id not in self._leaders and wanted(info))
+        waiting = [(time_of(info) or _NEVER, info.id) for info in chosen]
         heapq.heapify(waiting)
         blocked: dict[str, tuple[datetime, str]] = {}
         while waiting and is_over():
@@ -380,6 +391,8 @@ class _Planner:
         info = self.left.pop(name)
         self.used -= int(freed)
         self.gone.append(Gone(name, info.title, info.updated, info.records, int(freed), why))
+        for agent in [agent for agent in self.left if self._leaders.get(agent) == name and not self._forks.get(agent)]:
+            self._remove(agent, why)
 
 
 def _reasons(infos: Sequence[SessionInfo], inventory: Inventory, now: datetime) -> dict[str, str]:

@@ -182,6 +182,20 @@ class Finder:
         after = _one_line(text[end:right]).rstrip() + ("…" if right < len(text) else "")
         return with_term + after, (len(before), len(with_term))
 
+    def everywhere(self, text: str) -> list[tuple[int, int]]:
+        """The start and end of every place of a term in a text, in order, without those that overlap others. Terms that
+        are spelled with accents in it are found only if the text has no other."""
+        lower = text.lower()
+        if len(lower) != len(text):
+            spans = [match.span() for match in self._anywhere.finditer(text)]
+        else:
+            spans = sorted(span for search in self._lower for span in _wholes(search, lower))
+        found: list[tuple[int, int]] = []
+        for start, end in spans or [self._place(text)]:
+            if end > start >= (found[-1][1] if found else 0):
+                found.append((start, end))
+        return found
+
     def _place(self, text: str) -> tuple[int, int]:
         lower = text.lower()
         if len(lower) == len(text):  # otherwise positions in both texts differ
@@ -211,13 +225,17 @@ def _pattern(term: Term) -> str:
 
 def _whole(search: Callable[[str, int], re.Match[str] | None], text: str) -> tuple[int, int] | None:
     """The first match of `search` that does not begin inside a word."""
+    return next(_wholes(search, text), None)
+
+
+def _wholes(search: Callable[[str, int], re.Match[str] | None], text: str) -> Iterator[tuple[int, int]]:
+    """The matches of `search` that do not begin inside a word."""
     match = search(text, 0)
     while match:
         start, end = match.span()
         if not start or not text[start - 1].isalnum() or _ALONE.search(text[start - 1 : start + 1]):
-            return start, end
+            yield start, end
         match = search(text, start + 1)
-    return None
 
 
 def _start(span: tuple[int, int]) -> int:

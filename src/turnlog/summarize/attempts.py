@@ -14,15 +14,11 @@ from ..log.records import SummaryRecord
 from .background import Background
 from .digest import Digest
 from .ledger import Ledger, MemoryLedger, claim, key_of, outcome_of, settle
-from .protocol import Material, Summarizer
+from .protocol import TIMEOUT, Material, Summarizer
 from .running import RunningCall
 from .verdict import SummaryFailure, fault_of
 
 # How models begin when they decline, in several languages: with an apology, or by saying that they cannot.
-
-
-TIMEOUT = 5.0
-"""Seconds that a request waits for a summarizer."""
 
 
 class Attempt(Struct, frozen=True):

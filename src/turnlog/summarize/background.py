@@ -71,7 +71,8 @@ class Background:
         if self._run is run:
             self._run = None
 
-    def close(self, ledger: Ledger) -> SummaryFailure | None:
-        """Record the result of the call, or that it has not ended. Does not wait; a later result is lost."""
+    def close(self, ledger: Ledger, reason: str = "the session was closed before it came") -> SummaryFailure | None:
+        """Record the result of the call, or, with the `reason`, that it has not ended. Does not wait; a later result is
+        lost."""
         run, self._run = self._run, None
-        return None if run is None else run.settle(ledger, unfinished="the session was closed before it came")[1]
+        return None if run is None else run.settle(ledger, unfinished=reason)[1]

@@ -75,7 +75,7 @@ class Digest:
     all files that were changed, the last changed first; without it, those that the messages change are named.
     """
 
-    id = "digest/10"
+    id = "digest/11"
 
     def __init__(self, memory: NoteCache | None = None, files: Callable[[], FileStates] | None = None) -> None:
         self._memory = memory
@@ -128,12 +128,12 @@ class _Draft:
         seen = IdentifierPlaces(self._said, staying)
         self._first_at, self._weights, self._staying = seen.first, seen.weights(), seen.staying
         answers = (
-            entry for entry in self._said if entry.who == "result" and entry.asked is not None and not entry.note.error
+            entry for entry in self._said if entry.who == "result" and entry.asked is not None and not entry.error
         )
         self._newest = {
             (entry.tool, entry.brief): entry for entry in answers if entry.brief and " … " not in entry.brief
         }
-        self._failed = {entry.call: entry.record for entry in self._said if entry.call is not None and entry.note.error}
+        self._failed = {entry.call: entry.record for entry in self._said if entry.call is not None and entry.error}
         records = [number for shown in messages for number in shown.records]
         self._first, self._last = (min(records), max(records)) if records else (0, 0)
         earlier = self._earlier(material.previous, titled, staying)
@@ -256,7 +256,7 @@ class _Draft:
             entry = self._said[excerpt.at]
             if excerpt.at != index:
                 index = excerpt.at
-                lines.append(f"→ [{entry.record}]{' failed' if entry.note.error else self._since_then(entry)}")
+                lines.append(f"→ [{entry.record}]{' failed' if entry.error else self._since_then(entry)}")
             if entry.who != "call" or excerpt.quote.text not in entry.brief:
                 lines.append(quoted(excerpt.quote.text))
         return lines + (self._failure(step) if index == step else [])

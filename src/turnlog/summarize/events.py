@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
-from ..log.messages import Outcome, ToolCall
-from ..view.file_edits import BY_SHELL, last_program, words_of
+from ..log.messages import ToolCall
+from ..view.file_edits import BY_SHELL, words_of
+from .failures import Subject, subject_of
 from .reading import Said
 from .sections import SectionLine
 
@@ -87,43 +87,6 @@ def _root(folders: Sequence[str]) -> str:
     return root if len(root) >= _LEAST_ROOT else ""
 
 
-_ENDS = 1500  # characters at either end of a text that are searched for an event
-_STATUS = 300  # the same for an exit status
-# A reported exit status; not a call in a program that would exit with one, nor a manual's description of one.
-_EXIT = lazy_pattern(
-    r"(?:exit(?:ed)?(?: with)?[ _]?(?:code|status)|return ?code)(?!\()\W{1,3}(\d{1,3})(?!\w|\.\d)"
-    r"(?![ \t]+(?!(?:in|after)\b)\w)",
-    re.IGNORECASE,
-)
-_REPORT = 6  # lines of a report with such a status, only some of which say anything
-_STATUS_ALONE = lazy_pattern(r"[\w ]{1,40}: (?:\(\w+\)|-?\d+)$")  # the last line of a command's output in gemini-cli
-# The name of an exception, or a word like it, before its message; not in a list of names or before a measured number.
-_RAISED = lazy_pattern(
-    r"\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|SystemExit|Interrupt)(?![\w.=])(?!\s*[=|])"
-    r"|(?:error|fatal|panic)\b(?!\s*[=|]))",
-    re.IGNORECASE,
-)
-_BEGINS = lazy_pattern(r"\s*(?:error|traceback|fatal|fehler\s*:|erreur\s*:|错误|錯誤|エラー|오류|خطأ)", re.IGNORECASE)
-# Texts that begin in the same way although nothing failed: `errors: 0`, `error=null`, `Error rate: 0.2 %`, `error.log`.
-_NO_ERROR = lazy_pattern(
-    r"\s*error(?:\S*\.\w{1,5}\s*$|s?\s*[:=]\s*(?:(?:0|none|\(none\)|null|no|false|nil|n/a|\[\]|\{\})\s*(?:$|[,;.)])|-?\d*\.\d)"
-    r"|s?=\s*(?:$|,)"
-    r"|s?[\s_-]+(?:rates?|handling|handlers?|margins?|bars?|budgets?|counts?|codes|reports?|tracking|logging|analysis"
-    r"|correction|boundar(?:y|ies)|pages?|terms?)\b)",
-    re.IGNORECASE,
-)
-_NAMED = lazy_pattern(
-    r"^(?!.*\bwarning\b).*?(?:error|exception|failed|failure|fatal|denied|not found|no such|refused|invalid|cannot"
-    r"|abort|rejected|unable to|timed out)",
-    re.IGNORECASE,
-)
-_LABEL = lazy_pattern(r"\W*(?:error|stderr|stdout|output)?\W*$", re.IGNORECASE)  # a line that says nothing by itself
-_HEADED = lazy_pattern(r"\W*error\W*$", re.IGNORECASE)
-# Programs whose exit status 1 is not an error: they found nothing, or the files that they compared differ.
-_SEEKING = lazy_pattern(
-    r"(?:\S*/)?(?:[ef]?grep|rg|ag|ack|pgrep|which|test|\[|diff|cmp|git(?: -C \S+)? (?:grep|diff))(?=\s|$)"
-)
-_COMPARING = lazy_pattern(r"(?:\S*/)?(?:diff|cmp|git(?: -C \S+)? diff)\b")
 _PLAN = lazy_pattern(r"plan|to_?do|task|check_?list|goal|milestone", re.IGNORECASE)
 _UNFINISHED = {"pending", "in_progress", "todo", "to_do", "open", "doing", "blocked", "not_started"}
 _FINISHED = frozenset(
@@ -147,93 +110,44 @@ _RECORD = attrgetter("record")
 _TASK_KEYS = ("content", "step", "title", "task", "text", "description")
 
 
-def error_of(text: str, outcome: Outcome) -> str:
-    """What went wrong, if a result shows that its call failed; else "". The outcome decides, else an exit status, else
-    whether the text begins with an error or ends with an exception."""
-    return _message(text, outcome) if _failed(text, outcome) else ""
-
-
-def _failed(text: str, outcome: Outcome) -> bool:
-    if outcome != "ok":
-        return True
-    head, tail = text[:_STATUS], text[-_STATUS:]
-    status = _exit_of(head) or _exit_of(tail)
-    if status is not None:
-        return int(status[1]) != 0
-    return _is_error(_BEGINS, head.lstrip().partition("\n")[0]) or _is_error(_RAISED, tail.rstrip().rpartition("\n")[2])
-
-
-def _is_error(sign: re.Pattern[str], line: str) -> bool:
-    return sign.match(line) is not None and _NO_ERROR.match(line) is None
-
-
-def _exit_of(text: str) -> re.Match[str] | None:
-    lower = text.lower()
-    return _EXIT.search(text) if "exit" in lower or "return" in lower else None
-
-
-def _message(text: str, outcome: Outcome) -> str:
-    """The last line that names an exception, else the first that looks like an error, else another line that may say
-    what went wrong."""
-    lines = (text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}").splitlines()
-    lines = [line for line in lines if line.strip()]
-    telling = [line for line in lines if not _LABEL.match(line)]
-    raised = [line for line in telling if _is_error(_RAISED, line)][-1:]
-    named = (line for line in telling if _NAMED.match(line) and _NO_ERROR.match(line) is None)
-    under = [line for label, line in pairwise(lines) if _HEADED.match(label)][:1]
-    bare = bool(lines) and _LABEL.match(lines[-1]) is not None
-    ends = lines[-_REPORT:] if bare or (lines and _STATUS_ALONE.match(lines[-1])) else []
-    candidates = (
-        raised
-        or list(islice(named, 1))
-        or under
-        or list(filter(_exit_of, ends))
-        or telling[-1:]
-        or lines[-1:]
-        or [outcome]
-    )
-    return clip(candidates[0], 160)
-
-
 def errors(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[tuple[int, str]]:
     """The failed results as (position, line): first those whose error is not known to have ended, the newest first.
 
-    An error ended if the same call succeeded later, in `said` or `staying`. If only a similar call succeeded (the same
-    tool, and arguments that begin alike), the line says so without more.
+    An error ended if the same call succeeded later, in `said` or `staying`. If only a similar call succeeded (see
+    `Subject`), the line says so without more.
     """
     failures: list[tuple[int, int, str]] = []
-    failed = {entry.tool for entry in said if entry.note.error}
-    worked: dict[str, list[Said]] = {}  # by the beginning of a call, and by its whole `brief`
-    good = [
-        entry for entry in (*said, *staying) if entry.who == "result" and not entry.note.error and entry.tool in failed
-    ]
-    for entry in sorted(good, key=_RECORD):
-        worked.setdefault(_alike(entry), []).append(entry)
-        worked.setdefault(f"\n{entry.tool}\n{entry.brief}", []).append(entry)
+    failed = {entry.tool for entry in said if entry.error}
+    worked: dict[str, list[Said]] = {}  # by tool, in order
+    for entry in sorted((*said, *staying), key=_RECORD):
+        if entry.who == "result" and not entry.error and entry.tool in failed:
+            worked.setdefault(entry.tool, []).append(entry)
+    subjects: dict[int, Subject | None] = {}  # by `id`, as an entry of the log may be in several places
     for index, entry in enumerate(said):
-        if entry.who != "result" or not entry.note.error or _found_nothing(entry):
+        if entry.who != "result" or not entry.error:
             continue
-        same = (
-            other for other in _since(entry, worked.get(f"\n{entry.tool}\n{entry.brief}", [])) if _same(entry, other)
-        )
+        later = list(_since(entry, worked.get(entry.tool, [])))
+        same = (other for other in later if entry.brief == other.brief and _same(entry, other))
         if (other := next(same, None)) is not None:
             certainty, end = 2, f"worked at [{other.record}]"
-        elif (other := next(_since(entry, worked.get(_alike(entry), [])), None)) is not None:
+        elif (other := next((other for other in later if _is_mended(entry, other, subjects)), None)) is not None:
             certainty, end = 1, f"a call like it worked at [{other.record}]"
         else:
             certainty, end = 0, _OPEN
-        failures.append((certainty, index, f"[{entry.record}] {_alike(entry)}: {entry.note.error}; {end}"))
+        failures.append((certainty, index, f"[{entry.record}] {_alike(entry)}: {entry.error}; {end}"))
     return [(index, line) for _, index, line in sorted(failures, key=lambda error: (error[0], -error[1]))]
 
 
-def _found_nothing(entry: Said) -> bool:
-    """Whether a call failed only by its exit status, and that means no more than that a search found nothing or that
-    two files differ."""
-    if not isinstance(entry.asked, ToolCall) or (last := last_program(entry.asked)) == "" or not _SEEKING.match(last):
-        return False
-    text = entry.text
-    status = _exit_of(text[:_STATUS]) or _exit_of(text[-_STATUS:])
-    return status is not None and int(status[1]) == 1 and bool(_COMPARING.match(last) or _exit_of(entry.note.error))
+def _is_mended(entry: Said, other: Said, subjects: dict[int, Subject | None]) -> bool:
+    """Whether a later result shows that the call of `entry` works now."""
+    for each in (entry, other):
+        if id(each) not in subjects:
+            brief = each.brief.removeprefix("command=").removeprefix("cmd=")
+            subjects[id(each)] = subject_of(each.asked, brief) if isinstance(each.asked, ToolCall) else None
+    about, there = subjects[id(entry)], subjects[id(other)]
+    if about is None or there is None:
+        return _alike(entry) == _alike(other)
+    return about.is_mended_by(there, other.text)
 
 
 def _since(entry: Said, others: list[Said]) -> Iterator[Said]:
@@ -248,7 +162,7 @@ def ended(lines: Sequence[tuple[str, int]], said: Iterable[Said]) -> list[str]:
         return [line for line, _ in lines]
     worked: dict[str, list[int]] = {}
     for entry in said:
-        if entry.who == "result" and not entry.note.error and entry.brief:
+        if entry.who == "result" and not entry.error and entry.brief:
             worked.setdefault(_alike(entry), []).append(entry.record)
     return [_ended(line, about, worked) for line, about in lines]
 
@@ -280,7 +194,7 @@ def _same(entry: Said, other: Said) -> bool:
 def files(said: Sequence[Said]) -> list[str]:
     """The files that calls changed, the newest change first, with the changes and their records. Files of failed calls
     are left out, except those of shell commands, which may have changed them before they failed: these are marked."""
-    failed = {entry.call for entry in said if entry.note.error and entry.call is not None}
+    failed = {entry.call for entry in said if entry.error and entry.call is not None}
     changed: dict[str, dict[str, list[int]]] = {}
     for index, entry in enumerate(said):
         for path, done in entry.note.changes:
@@ -297,7 +211,7 @@ def files(said: Sequence[Said]) -> list[str]:
 def acts(said: Sequence[Said]) -> list[int]:
     """The positions of the calls that changed something other than files, judged by the names of their tools, the
     newest first. Failed calls are left out, and so are plans, as `open_ends` shows what is left of them."""
-    failed = {entry.call for entry in said if entry.note.error and entry.call is not None}
+    failed = {entry.call for entry in said if entry.error and entry.call is not None}
     return [
         index
         for index, entry in reversed(list(enumerate(said)))

@@ -80,6 +80,7 @@ def key_of(summarizer_id: str, material: Material) -> str:
         f"{len(summarizer_id)} {summarizer_id}",
         str(material.target),
         f"{len(material.previous)} {material.previous}",
+        *(["requests"] if material.reflective else []),
     ]
     digest = [sha256_hex("\n".join(lines).encode("utf-8", "surrogatepass"))]
     for shown in material.messages:

@@ -7,11 +7,13 @@ from functools import partial
 from types import CellType
 from typing import Any
 
+from msgspec.structs import replace
+
 from .._platform.given import flag_given
 from ..errors import InputError
 from ..log.messages import sha256_hex
 from .digest import Digest
-from .prompt import PROMPT_VERSION, prompt_for
+from .prompt import PROMPT_VERSION, REFLECTIVE_VERSION, prompt_for
 from .protocol import Material, Summarizer
 
 _PLAIN = (str, bytes, int, float, bool, type(None))
@@ -33,7 +35,8 @@ class ModelSummarizer:
 
     Stored summaries are found again by `name`: use another name for another model. `input_limit` is the most tokens of
     a prompt, counted as the session counts; leave some room if the model counts differently. With `reflective` the
-    summary lists only the user's previous requests, for models that reason by themselves.
+    summary lists only the user's previous requests, for models that reason by themselves. None: for o1, o3 and o4, if
+    it is one of them that goes on from the summary.
 
     `call` runs in a thread of its own and may raise any exception. Set a time limit on its client too: turnlog stops
     waiting for a slow call, but cannot end it. An asynchronous `call` is awaited in the loop that awaits
@@ -41,7 +44,9 @@ class ModelSummarizer:
     a loop of its own.
     """
 
-    def __init__(self, call: Complete, *, name: str, input_limit: int = 100_000, reflective: bool = False) -> None:
+    def __init__(
+        self, call: Complete, *, name: str, input_limit: int = 100_000, reflective: bool | None = None
+    ) -> None:
         """Raises InputError if `call` is not a function, or if `name` or `input_limit` is not valid."""
         if not callable(call):
             raise InputError(f"call must be a function that takes a prompt and returns a text, not {call!r}")
@@ -51,9 +56,9 @@ class ModelSummarizer:
             raise InputError(f"input_limit must be a whole number of tokens, at least 1, not {input_limit!r}")
         self._call = call
         self._input_limit = input_limit
-        self._reflective = flag_given("reflective", reflective)
-        form = "requests" if reflective else "prompt"
-        self._id = f"{name}/{form}-{PROMPT_VERSION}/{input_limit}"
+        self._reflective = None if reflective is None else flag_given("reflective", reflective)
+        form = f"requests-{REFLECTIVE_VERSION}" if reflective else f"prompt-{PROMPT_VERSION}"
+        self._id = f"{name}/{form}/{input_limit}"
 
     @property
     def id(self) -> str:
@@ -62,7 +67,9 @@ class ModelSummarizer:
 
     def summarize(self, material: Material, /) -> str | Awaitable[str]:
         """The model's answer. Raises any exception of `call`, and InputError if `input_limit` is too small."""
-        return self._call(prompt_for(material, limit=self._input_limit, reflective=self._reflective))
+        if self._reflective is not None:
+            material = replace(material, reflective=self._reflective)
+        return self._call(prompt_for(material, limit=self._input_limit))
 
 
 def as_ladder(given: Summarizer | Complete | None) -> tuple[Summarizer, ...]:

@@ -13,10 +13,11 @@ from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..view.file_edits import changes_of
 from ..view.program_prefaces import is_of_program
 from ..view.types import Shown
-from .events import error_of, tasks_of
+from .events import tasks_of
+from .failures import failure_of
 from .identifiers import Vocabulary
 from .instructions import decisions_of, gives_orders, line_of
-from .reading import REFUSED, Said, TextFindings, laid_out, read, refusal_of, spelled, texts_of
+from .reading import Said, TextFindings, laid_out, read, spelled, texts_of
 
 _REMEMBERED = 20_000  # the most messages read ahead whose notes are kept until a digest is made
 
@@ -90,10 +91,10 @@ class NoteReader:
             note.changes = tuple(changes_of(part, text))
             note.tasks = tasks_of(part)
         elif isinstance(part, ToolResult):
-            refusal = refusal_of(text)
-            note.error = REFUSED if refusal is not None else error_of(text, part.outcome)
-            note.line = line_of(refusal) if refusal else ""
-            note.orders = bool(refusal)
+            note.failure = failure_of(text, part.outcome)
+            reason = "" if note.failure is None else note.failure.reason
+            note.line = line_of(reason) if reason else ""
+            note.orders = bool(reason)
         elif message.role == "user":
             note.line = "" if is_of_program(text) else line_of(text)
             # A mail on one line may look typed.

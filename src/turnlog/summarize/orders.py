@@ -12,9 +12,10 @@ from msgspec import Struct
 from .._platform.lazy import lazy_pattern
 from ..log.messages import Message, Text, ToolResult, text_of
 from ..view.program_prefaces import is_preface
+from .failures import refusal_of
 from .paste_forms import form
 from .pastes import ENDS, LONG_LINE, has_typed_pieces, typed_lines, typed_pieces
-from .reading import is_output, refusal_of
+from .reading import is_output
 
 # -- order words -----------------------------------------------------------------------------------
 #

@@ -17,7 +17,8 @@ from .protocol import Material
 from .transcript import TranscriptEntry, entries_of, notes_of, requests_of
 
 PROMPT_VERSION = 2
-"""Increased when a prompt changes: it is part of the key of stored summaries."""
+REFLECTIVE_VERSION = 3
+"""Increased when a prompt changes: they are part of the key of stored summaries."""
 
 _ASKED_SHARE = 0.75
 """The share of the target that the prompt asks for: models write too much, and a text above the target is not used."""
@@ -56,9 +57,9 @@ in the quotation.{merge} Answer with the notes and nothing else."""
 
 _REFLECTIVE = """\
 The assistant thinks for itself and needs the requests alone. List now, oldest first, what the user asked for, in the \
-user's own words, with every constraint and exact name, id, path and number in it, and behind each in a few words what \
-came of it; in at most {tokens} tokens (about {words} words). Give the number of the record of each, as #12. Add no \
-advice, no plan and no judgement.{merge} Answer with the list and nothing else."""
+user's own words, with every constraint and exact name, id, path and number in it, in at most {tokens} tokens \
+(about {words} words). Give the number of the record of each, as #12. Add no answer, no advice, no plan and no \
+judgement.{merge} Answer with the list and nothing else."""
 
 _NUMBERED = (
     "Give the numbers of records, as #12, wherever somebody may want to look up the whole. Say nothing that does not "
@@ -69,19 +70,21 @@ _IN_CONVERSATION = "Say nothing that does not stand in this conversation."
 _MERGE = " The earlier notes, quoted first, stand for what came before: keep what still holds, in their words."
 
 
-def prompt_for(material: Material, *, limit: int, reflective: bool = False) -> str:
+def prompt_for(material: Material, *, limit: int) -> str:
     """The prompt, at most `limit` tokens as `material.count` counts them; long texts are cut, with marks.
 
-    Messages that the previous summary covers are not quoted again. With `reflective`, only the user's requests and
-    their outcomes are quoted and asked for, a form for models that reason by themselves. Raises InputError if `limit`
-    is too small for the instruction and a transcript, or if there is nothing to summarise.
+    Messages that the previous summary covers are not quoted again. For a model that reasons by itself
+    (`material.reflective`), only the user's requests are quoted and asked for; if there are none, all is as for any
+    other. Raises InputError if `limit` is too small for the instruction and a transcript, or if there is nothing to
+    summarise.
     """
     new = material.news if material.previous and material.news else material.messages
-    entries = notes_of(material.previous) + (requests_of if reflective else entries_of)(new)
+    requests = requests_of(new) if material.reflective else []
+    entries = notes_of(material.previous) + (requests or entries_of(new))
     if not entries:
         raise InputError("there is nothing to summarise")
     mark = _mark(entries)
-    ask = _asked(_REFLECTIVE if reflective else _FULL, material, _MERGE if material.previous else "")
+    ask = _asked(_REFLECTIVE if requests else _FULL, material, _MERGE if material.previous else "")
     head, tail = _HEAD.format(mark=mark), _TAIL + ask
     count = material.count
     room = limit - count(_joined(head, [], tail, mark))
@@ -100,7 +103,8 @@ def prompt_for(material: Material, *, limit: int, reflective: bool = False) -> s
 
 def instruction_for(material: Material) -> str:
     """What is asked of a model that has the messages before it already, at the end of the conversation."""
-    return _asked(_FULL, material, "").replace(_IN_QUOTATION, _IN_CONVERSATION)
+    words = _REFLECTIVE if material.reflective and requests_of(material.messages) else _FULL
+    return _asked(words, material, "").replace(_IN_QUOTATION, _IN_CONVERSATION)
 
 
 def _asked(words: str, material: Material, merge: str) -> str:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from ..view.compaction.situation import SummaryRequest
 from ..view.types import Shown
+
+if TYPE_CHECKING:
+    from ..view.compaction.situation import SummaryRequest
+
+TIMEOUT = 5.0
+"""Seconds that a request waits for a summarizer."""
 
 
 class Material(Struct, frozen=True, kw_only=True):
@@ -18,7 +23,8 @@ class Material(Struct, frozen=True, kw_only=True):
     one replaces, "" if there is none. If an earlier summary is renewed, `messages` may hold all that it covered and the
     new ones; `news` are the messages that `previous` does not cover (all of them without `previous`). `kept` are
     messages that stay in requests; the summary need not repeat them. `target` is the most tokens of the summary,
-    counted with `count`. `size` is the number of tokens that the summary replaces, 0 if it is not known.
+    counted with `count`. `size` is the number of tokens that the summary replaces, 0 if it is not known. `reflective`:
+    the model that goes on from the summary reasons by itself and needs the user's requests alone.
     """
 
     messages: tuple[Shown, ...]
@@ -28,9 +34,10 @@ class Material(Struct, frozen=True, kw_only=True):
     kept: tuple[Shown, ...] = ()
     size: int = 0
     news: tuple[Shown, ...] = ()
+    reflective: bool = False
 
     @classmethod
-    def of(cls, wanted: SummaryRequest, count: Callable[[str], int]) -> Material:
+    def of(cls, wanted: SummaryRequest, count: Callable[[str], int], *, reflective: bool = False) -> Material:
         """The material for a summary that a compaction wants."""
         return cls(
             messages=tuple(wanted.messages),
@@ -40,6 +47,7 @@ class Material(Struct, frozen=True, kw_only=True):
             kept=tuple(wanted.beside),
             size=wanted.size,
             news=tuple(wanted.news),
+            reflective=reflective,
         )
 
 

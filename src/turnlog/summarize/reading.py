@@ -20,42 +20,19 @@ from ..log.messages import Media, Message, Part, Text, ToolCall, ToolResult
 from ..view.curate.lines import without_escapes
 from ..view.repair.pairing import At, Pairing
 from ..view.types import Shown
+from .failures import Failure, is_harmless
 
 # -- speakers --------------------------------------------------------------------------------------
 #
-# Find the speaker if the role does not show it: a user who refuses a call, and an agent that writes its commands into
-# its text.
-
-REFUSED = "refused by the user"
-
-_ENDS = 2_000  # characters at the beginning of a result that are searched for a refusal
-# The wordings of Claude Code, cline and its relatives, gemini-cli and turnlog itself.
-_REFUSAL = lazy_pattern(
-    r"\s*(?:the user (?:doesn't want to (?:proceed with this tool use|take this action)|denied this operation"
-    r"|did not allow this call)|user (?:denied execution|rejected tool use|did not allow tool call)\b)",
-    re.IGNORECASE,
-)
-_WORDS = lazy_pattern(
-    r"(?:the user said:|following reason for the rejection:|following feedback:\s*<feedback>"
-    r"|did not allow this call; it did not run\.)(.+?)(?:</feedback>|\n\nNote:|\Z)",
-    re.DOTALL | re.IGNORECASE,
-)
+# Find the speaker if the role does not show it: an agent that writes its commands into its text.
 
 # How mini-swe-agent and SWE-agent mark the output of a command, and the command in the agent's text before it.
+_TAIL = 2_000  # characters at the end of a text that are searched for a prompt
 _STATUS, _KILLED = "<returncode>", "The last command <command>"
 _PROMPT = lazy_pattern(r"\n\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$\s*\Z")
 _OPENS, _CLOSES = lazy_pattern(r"^```(\w*)[ \t]*\n", re.MULTILINE), lazy_pattern(r"\n?^```[ \t]*$", re.MULTILINE)
 _SHELLS = ("bash", "mswea_bash_command", "sh", "")
 _SHELL, _ID = "bash", "said"
-
-
-def refusal_of(text: str) -> str | None:
-    """What the user said when refusing a call, from the result `text` of the call: "" if nothing, None if the call was
-    not refused."""
-    if _REFUSAL.match(text) is None:
-        return None
-    match = _WORDS.search(text, 0, _ENDS)
-    return match[1].strip() if match is not None else ""
 
 
 def is_output(message: Message) -> bool:
@@ -83,7 +60,7 @@ def _report(message: Message) -> Message | None:
     if not isinstance(part, Text):
         return None
     text = part.text
-    prompt = text[-3:].rstrip()[-1:] == "$" and _PROMPT.search(text, max(0, len(text) - _ENDS)) is not None
+    prompt = text[-3:].rstrip()[-1:] == "$" and _PROMPT.search(text, max(0, len(text) - _TAIL)) is not None
     if not prompt and not text.startswith((_STATUS, _KILLED)):
         return None
     result = ToolResult(_ID, _SHELL, (part,), "timeout" if text.startswith(_KILLED) else "ok")
@@ -135,7 +112,7 @@ class TextFindings(Struct, gc=False):
 
     - `words`: its identifiers, each once.
     - `brief`: the arguments of a call, shortened; `named`: the identifiers in `brief`.
-    - `error`: what went wrong, if the text is a result that says that its call failed.
+    - `failure`: what went wrong, if the text is a result that says that its call failed.
     - `changes`: the files that a call changes, each with the change.
     - `tasks`: the lines of a list of tasks, each with whether it is finished; None if there is no list.
     - `line`: what was said, on one line; for a result, what the user said when refusing the call; "" if a program wrote
@@ -149,7 +126,7 @@ class TextFindings(Struct, gc=False):
     words: tuple[str, ...] = ()
     brief: str = ""
     named: tuple[str, ...] = ()
-    error: str = ""
+    failure: Failure | None = None
     changes: tuple[tuple[str, str], ...] = ()
     tasks: tuple[tuple[str, bool], ...] | None = None
     line: str = ""
@@ -180,7 +157,8 @@ class Said(Struct, gc=False):
     """One text of the conversation and the number of its record.
 
     `tool` and `brief` describe the call, of a call or of a result; `call` is the position of the call that a result
-    answers, `asked` is that call. `limit` is the number of characters of the text that are examined.
+    answers, `asked` is that call, and `error` what went wrong in it. `limit` is the number of characters of the text
+    that are examined.
     """
 
     record: int
@@ -192,6 +170,7 @@ class Said(Struct, gc=False):
     brief: str = ""
     call: int | None = None
     asked: Text | ToolCall | ToolResult | None = None
+    error: str = ""
 
     @property
     def text(self) -> str:
@@ -227,10 +206,16 @@ def read(messages: Iterable[Shown], take: Callable[[Message, int], Sequence[Text
                     else (clip(part.name, _NAME), "")
                 )
                 asked = texts[call_index].part if call_index is not None else None
-                texts.append(Said(record, "result", part, limit, note, tool, brief, call_index, asked))
+                error = _error(note, asked)
+                texts.append(Said(record, "result", part, limit, note, tool, brief, call_index, asked, error))
             else:
                 texts.append(Said(record, speaker, part, limit, note))
     return texts
+
+
+def _error(note: TextFindings, asked: object) -> str:
+    """What went wrong in a call, from what its result says; "" if nothing did."""
+    return "" if note.failure is None or is_harmless(asked, note.failure) else note.failure.text
 
 
 def texts_of(message: Message) -> list[Text | ToolCall | ToolResult]:

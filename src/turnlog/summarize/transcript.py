@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from .._platform.lazy import lazy_pattern
-from ..log.messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult, compact_json, text_of
+from ..log.messages import Media, Message, Opaque, Part, Text, ToolCall, ToolResult, compact_json
 from ..view.types import Shown, starts_turn
 
 Voice = Literal["user", "assistant", "system", "tool", "notes"]
@@ -37,17 +37,8 @@ def notes_of(previous: str) -> list[TranscriptEntry]:
 
 
 def requests_of(messages: Iterable[Shown]) -> list[TranscriptEntry]:
-    """The user's requests, each followed by the last text of the assistant's answer."""
-    entries: list[TranscriptEntry] = []
-    outcome: TranscriptEntry | None = None
-    for shown in messages:
-        if starts_turn(shown):
-            entries += [outcome] if outcome is not None else []
-            entries += _entries(shown)
-            outcome = None
-        elif shown.message.role == "assistant" and (text := _sendable(text_of(shown.message)).strip()):
-            outcome = TranscriptEntry(f"{_numbers(shown)} assistant, outcome", text, "assistant")
-    return entries + ([outcome] if outcome is not None else [])
+    """The user's requests, and nothing that was answered."""
+    return [entry for shown in messages if starts_turn(shown) for entry in _entries(shown) if entry.voice == "user"]
 
 
 def _entries(shown: Shown) -> Iterator[TranscriptEntry]:

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown, compact_json
+from ..log.messages import (
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    compact_json,
+)
 from ..redaction import Redactor
 
 _REASON = 300
@@ -19,12 +31,26 @@ class Contents:
         self._redactor = redactor
         self.wanted = wanted
 
-    def messages(self, messages: Iterable[Message], *, stop: str = "") -> str:
-        """Messages as JSON in the shape of the conventions; `stop` is the reason why the model stopped."""
+    def messages(self, messages: Iterable[Message]) -> str:
+        """Messages as JSON in the shape of the conventions, which have a role of their own for results of tools."""
         entries = []
         for message in messages:
-            entry: dict[str, Any] = {"role": message.role, "parts": [self._part(part) for part in message.parts]}
-            entries.append({**entry, "finish_reason": stop} if stop else entry)
+            results = bool(message.parts) and all(isinstance(part, ToolResult) for part in message.parts)
+            role = "tool" if results else message.role
+            entries.append({"role": role, "parts": [self._part(part) for part in message.parts]})
+        return self._json(entries)
+
+    def system(self, texts: Iterable[str]) -> str:
+        """System text, as JSON."""
+        return self._json([{"type": "text", "content": text} for text in texts])
+
+    def definitions(self, tools: Iterable[Tool]) -> str:
+        """The tools that a model may call, as JSON."""
+        entries = []
+        for tool in tools:
+            entry: dict[str, Any] = {"type": tool.kind, "name": self.name(tool.name)}
+            told = {"description": tool.description, "parameters": tool.parameters}
+            entries.append(entry | {key: value for key, value in told.items() if value})
         return self._json(entries)
 
     def arguments(self, call: ToolCall) -> str:

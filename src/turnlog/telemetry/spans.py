@@ -1,4 +1,4 @@
-"""Records as spans: one for each turn, each answer of a model, and each run of a tool.
+"""Records as spans and metrics: of each turn, each answer of a model, and each run of a tool.
 
 Times are those of the records. An answer's span begins at the newest record that its request could have included,
 because the log does not contain the time of the request. Only open spans, and what the next answer needs, are kept in
@@ -7,8 +7,9 @@ memory.
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -40,6 +41,7 @@ from ..session.events import Appended
 from ..view.repair.pairing import may_answer
 from . import names
 from .content import Contents, utf8
+from .measures import Measures
 
 _KEPT = 200
 """At most this many open calls, and messages and events before the next answer, are kept; the oldest are dropped
@@ -62,13 +64,22 @@ _FAILURES = ("failed", "timeout", "aborted", "lost")
 _Attributes = dict[str, Any]
 
 
+class _Open(NamedTuple):
+    """A span that is open, with what its metric needs: a span that is not sampled tells nothing."""
+
+    span: trace.Span
+    operation: str
+    attributes: _Attributes
+    begun: int | None
+
+
 class _Call(NamedTuple):
     """An unanswered call: its record, its time, and the span of its run, if the run began."""
 
     call: ToolCall
     record: int
     time: str
-    span: trace.Span | None = None
+    span: _Open | None = None
 
 
 class SessionSpans:
@@ -77,18 +88,22 @@ class SessionSpans:
     def __init__(
         self,
         tracer: trace.Tracer,
+        measures: Measures,
         session_id: str,
         configuration: Configuration,
         contents: Contents,
+        system: Callable[[], list[str]],
         *,
         agent: str = "",
     ) -> None:
         self._tracer = tracer
+        self._measures = measures
+        self._system = system
         self._session = session_id
         self._configuration = configuration
         self._contents = contents
         self._agent = contents.name(agent)
-        self._turn: tuple[str, trace.Span] | None = None
+        self._turn: tuple[str, _Open] | None = None
         self._calls: dict[str, _Call] = {}
         self._since = ""
         self._waiting: deque[tuple[str, _Attributes, str]] = deque(maxlen=_KEPT)
@@ -157,10 +172,10 @@ class SessionSpans:
                 self._end_call(key, "aborted", time)
         finally:
             span = turn[1]
-            span.set_attribute(names.TURN_STATUS, status or "failed")
+            span.span.set_attribute(names.TURN_STATUS, status or "failed")
             if status == "failed":
                 self._fail(span, reason)
-            _end(span, time)
+            self._end(span, time)
 
     # -- models ----------------------------------------------------------------------------------
 
@@ -206,15 +221,27 @@ class SessionSpans:
         if stop:
             attributes[names.FINISH_REASONS] = [utf8(stop)]
         if self._contents.wanted:
-            attributes[names.INPUT_MESSAGES] = self._contents.messages(self._said)
-            attributes[names.OUTPUT_MESSAGES] = self._contents.messages([message], stop=stop)
+            attributes |= self._told(message)
         title = f"{names.CHAT} {self._contents.name(target.model)}"
         span = self._start(title, names.CHAT, attributes, self._since or record.time, SpanKind.CLIENT)
         while self._waiting:
-            _add_event(span, *self._waiting.popleft())
+            _add_event(span.span, *self._waiting.popleft())
         if isinstance(body, PartialAnswer):
             self._fail(span, body.reason)
-        _end(span, record.time)
+        self._end(span, record.time)
+        self._measures.billed(span.attributes, bill.usage if bill else None)
+
+    def _told(self, answer: Message) -> _Attributes:
+        """What was said and what the model was given."""
+        told = {
+            names.INPUT_MESSAGES: self._contents.messages(self._said),
+            names.OUTPUT_MESSAGES: self._contents.messages([answer]),
+        }
+        if texts := self._system():
+            told[names.SYSTEM_INSTRUCTIONS] = self._contents.system(texts)
+        if tools := self._configuration.tools:
+            told[names.TOOL_DEFINITIONS] = self._contents.definitions(tools)
+        return told
 
     def _settings(self, provider: str) -> _Attributes:
         """The settings of requests to that provider for which the conventions have a name."""
@@ -229,7 +256,11 @@ class SessionSpans:
             word: next((settings[key] for key in keys if _is_number(settings.get(key))), None)
             for word, keys in names.SETTINGS.items()
         }
-        return {word: value for word, value in named.items() if value is not None}
+        return {
+            word: int(value) if word in names.WHOLE else float(value)
+            for word, value in named.items()
+            if value is not None
+        }
 
     # -- tools -----------------------------------------------------------------------------------
 
@@ -269,14 +300,14 @@ class SessionSpans:
             ended = _nanoseconds(time)
             begun = None if ended is None or not seconds else ended - round(seconds * 1e9)
             span = self._start_tool(open_call, open_call.time, begun)
-        span.set_attribute(names.OUTCOME, outcome)
+        span.span.set_attribute(names.OUTCOME, outcome)
         if result is not None and not result.synthetic and self._contents.wanted:
-            span.set_attribute(names.RESULT, self._contents.result(result))
+            span.span.set_attribute(names.RESULT, self._contents.result(result))
         if outcome in _FAILURES:
             self._fail(span, reason, outcome)
-        _end(span, time)
+        self._end(span, time)
 
-    def _start_tool(self, known: _Call, time: str, begun: int | None = None) -> trace.Span:
+    def _start_tool(self, known: _Call, time: str, begun: int | None = None) -> _Open:
         call = known.call
         attributes = {
             names.TOOL_NAME: utf8(call.name),
@@ -284,6 +315,8 @@ class SessionSpans:
             names.CALL_ID: utf8(call.id),
             names.RECORD: known.record,
         }
+        if self._agent:
+            attributes[names.AGENT_NAME] = self._agent
         if self._contents.wanted:
             attributes[names.ARGUMENTS] = self._contents.arguments(call)
         title = f"{names.EXECUTE_TOOL} {call.name}"
@@ -300,29 +333,36 @@ class SessionSpans:
         kind: SpanKind = SpanKind.INTERNAL,
         *,
         begun: int | None = None,
-    ) -> trace.Span:
+    ) -> _Open:
         """A span inside the open turn, else inside the current span."""
-        return self._tracer.start_span(
-            utf8(title),
-            None if self._turn is None else trace.set_span_in_context(self._turn[1]),
-            kind,
-            {names.OPERATION: operation, names.CONVERSATION: self._session, **attributes},
-            start_time=_nanoseconds(time) if begun is None else begun,
-        )
+        begun = _nanoseconds(time) if begun is None else begun
+        attributes = {names.OPERATION: operation, names.CONVERSATION: self._session, **attributes}
+        context = None if self._turn is None else trace.set_span_in_context(self._turn[1].span)
+        span = self._tracer.start_span(utf8(title), context, kind, attributes, start_time=begun)
+        return _Open(span, operation, attributes, begun)
+
+    def _end(self, span: _Open, time: str) -> None:
+        """End a span, and measure what it is about, also if no span can be ended."""
+        ended = _nanoseconds(time)
+        try:
+            span.span.end(end_time=ended)
+        finally:
+            self._measures.ended(span.operation, span.attributes, span.begun, ended)
 
     def _event(self, name: str, attributes: _Attributes, time: str) -> None:
         """Add an event to the open turn; without an open turn, to the next answer."""
         if self._turn is None:
             self._waiting.append((name, attributes, time))
         else:
-            _add_event(self._turn[1], name, attributes, time)
+            _add_event(self._turn[1].span, name, attributes, time)
 
-    def _fail(self, span: trace.Span, reason: str, otherwise: str = names.OTHER_ERROR) -> None:
+    def _fail(self, span: _Open, reason: str, otherwise: str = names.OTHER_ERROR) -> None:
         """Mark a span as failed. A reason such as `TimeoutError: ...` names its type of error."""
         text = self._contents.reason(reason)
         match = _ERROR_NAME.match(text)
-        span.set_attribute(names.ERROR_TYPE, match[1] if match else otherwise)
-        span.set_status(Status(StatusCode.ERROR, text or otherwise))
+        span.attributes[names.ERROR_TYPE] = match[1] if match else otherwise
+        span.span.set_attribute(names.ERROR_TYPE, span.attributes[names.ERROR_TYPE])
+        span.span.set_status(Status(StatusCode.ERROR, text or otherwise))
 
 
 def _plain(key: str) -> str:
@@ -358,7 +398,7 @@ def _result_in(appended: Appended, call: ToolCall) -> ToolResult | None:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _nanoseconds(time: str) -> int | None:
@@ -374,7 +414,3 @@ def _nanoseconds(time: str) -> int | None:
 
 def _add_event(span: trace.Span, name: str, attributes: _Attributes, time: str) -> None:
     span.add_event(name, attributes, timestamp=_nanoseconds(time))
-
-
-def _end(span: trace.Span, time: str) -> None:
-    span.end(end_time=_nanoseconds(time))

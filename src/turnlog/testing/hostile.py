@@ -155,6 +155,6 @@ def _bodies(half: str, before: str, after: str, patch: str, picture: Media) -> I
     yield MessageRecord(Message("assistant", (Media("image", url=f"javascript:{_RUN}"), Media("file", file_id=_ALL))))
     yield TurnClosed(_ALL, _ALL, _ALL)
     yield TurnResumed(_ALL)
-    yield SessionOpened(_ALL, resumed=True)
+    yield SessionOpened(_ALL, resumed=True, session=_ALL)
     yield SealedRecord(_ALL, _SVG, blobs=(_ALL,))
     yield MessageRecord(Message("user", (Text(_ALL),)))

@@ -259,7 +259,7 @@ def check_sweep(store: Store) -> None:
         store.get_blob(name)
     assert store.verify() == [], "verify found damage after a sweep"
     store.delete("b")
-    assert store.sweep(grace=0).removed == 2, "a blob outlived all that referred to it"
+    assert (swept := store.sweep(grace=0)).removed == 2, f"of two blobs to which nothing refers, a sweep took {swept}"
 
 
 def _gone(store: Store, name: str) -> None:
@@ -339,6 +339,9 @@ def check_labels(store: Store) -> None:
     store.fork("a", "d")
     label("d", user="dan")
     label("a", user="née ☂\x00")
+    facts = {name: dict(known.labels) for name, known in store.facts().items()}
+    wanted_facts = {"a": {"user": "née ☂\x00"}, "b": {"user": "bob", "team": "x"}, "c": {}, "d": {"user": "dan"}}
+    assert facts == wanted_facts, f"facts has the labels {facts}, not {wanted_facts}"
     results = [asked(user="ann"), asked(user="dan"), asked(user="née ☂\x00")]
     wanted = [([], []), (["d"], [("d", 1)]), (["a"], [("a", 1)])]
     assert results == wanted, f"after labels changed, the store found {results}, not {wanted}"

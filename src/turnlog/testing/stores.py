@@ -34,8 +34,9 @@ from ..log.records import (
     UnknownRecord,
     UsageRecord,
 )
-from ..log.store import Draft, Store
+from ..log.store import Draft, SessionInfo, Store
 from ..log.usage import Count, Usage
+from ..stores.base import BaseStore, Log
 from .leases import check_leases
 from .probing import content, raises, said, texts
 from .promises import (
@@ -54,6 +55,7 @@ from .promises import (
 )
 
 _TIME = "2026-01-02T03:04:05.678Z"
+_EIGHT = ("_logs", "_save", "_rows", "_cut", "_save_blob", "_blob", "_blobs", "_remove_blobs")
 
 
 def check_store(open_store: Callable[[], Store]) -> None:
@@ -64,6 +66,36 @@ def check_store(open_store: Callable[[], Store]) -> None:
             check(store)
         finally:
             store.close()
+
+
+def _check_methods(store: Store) -> None:
+    """What the eight methods of a BaseStore do, each alone, before other checks fail by them in other words."""
+    if not isinstance(store, BaseStore) or any(getattr(type(store), one) is getattr(BaseStore, one) for one in _EIGHT):
+        return
+
+    def same(what: str, got: object, wanted: object) -> None:
+        assert got == wanted, f"{what} gave {got!r:.300}, not {wanted!r:.300}"
+
+    key, name = 1 << 60, "ab" * 32
+    one, other = (Log(key + n, SessionInfo(f"s{n}", "T", _TIME, _TIME, 3, 0)) for n in (0, 1))
+    rows = [encode_record(Record(n=min(n, 3), time=_TIME, body=Note("t", str(n)))) for n in range(1, 5)]
+    store._save(one, dict(enumerate(rows[:3], 1)))
+    store._save(other, {})
+    same("_rows(key, 1, 3) after _save of these", [*store._rows(key, 1, 3)], rows[:3])
+    same("_rows(key, 2, 9) of three records", [*store._rows(key, 2, 9)], rows[1:3])
+    store._save(msgspec.structs.replace(one, kept=True), {3: rows[3]})
+    same("`kept` in _logs() after _save", {log.key: log.kept for log in store._logs()}, {key: True, key + 1: False})
+    same("_rows(key, 1, 3) after _save of another record 3", [*store._rows(key, 1, 3)], [*rows[:2], rows[3]])
+    store._cut(key, 1)
+    same("_rows(key, 1, 3) after _cut(key, 1)", [*store._rows(key, 1, 3)], rows[:1])
+    store._cut(key, 0)
+    same("_logs() after _cut(key, 0) of one of two", [*store._logs()], [other])
+    store._save_blob(name, b"first")
+    store._save_blob(name, b"1234")
+    same("_blob(name) after _save_blob, twice", store._blob(name), b"1234")
+    same("sizes in _blobs()", [(each, put.size) for each, put in store._blobs().items()], [(name, 4)])
+    store._remove_blobs(iter([name, "0" * 64]))
+    same("_blob(name) and _blobs() after _remove_blobs", (store._blob(name), {**store._blobs()}), (None, {}))
 
 
 def _check_sessions(store: Store) -> None:
@@ -219,8 +251,8 @@ def _check_ranges(store: Store) -> None:
         wanted = [n for n in numbers if n >= first and (last is None or n <= last)]
         ahead = [record.n for record in store.read("s", first=first, last=last)]
         back = [record.n for record in store.read("s", first=first, last=last, reverse=True)]
-        assert ahead == wanted, f"read {first} to {last} gave {len(ahead)} records, not {len(wanted)}"
-        assert back == wanted[::-1], f"read {first} to {last} backwards gave {len(back)} records, not {len(wanted)}"
+        assert ahead == wanted, f"read {first} to {last} gave {ahead!r:.99}, not {wanted!r:.99}"
+        assert back[::-1] == wanted, f"read {first} to {last}, reverse=True, gave {back!r:.60} for {wanted!r:.60}"
     raises(SessionNotFound, "read of no session", lambda: list(store.read("t")))
 
 
@@ -299,14 +331,15 @@ def _check_threads(store: Store) -> None:
 
 
 STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
+    _check_methods,
     _check_sessions,
+    _check_append,
+    _check_ranges,
     _check_parents,
     _check_session_ids,
-    _check_append,
     _check_conflicts,
     _check_all_or_nothing,
     _check_isolation,
-    _check_ranges,
     check_kinds,
     _check_reading_while_appending,
     _check_copies,

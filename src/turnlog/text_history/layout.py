@@ -24,14 +24,17 @@ _VERBATIM, _MODERATE = 5_000, 15_000
 _EXCHANGES = (5, 4, 3)
 """How many of the last exchanges are shown beside a summary: as many as have room."""
 
-_RECENT_SHARE, _OLDER_SHARE = 0.75, 0.25
-"""Shares of the room that messages may take which are shown whole, and those which are shortened."""
+_RECENT_SHARE = 0.75
+"""The share of the room that messages may take which are shown whole, if others are shortened or summarised."""
 
 _WHOLE_SHARE = 0.95
 """The share if nothing is shortened."""
 
 _TITLE = 4
 """Tokens of an entry besides its title and its text."""
+
+_SPARE = 0.02
+"""The share of a prompt that may stay unused although texts were cut: to find the last tokens takes time."""
 
 _TRIES = 8
 
@@ -126,49 +129,72 @@ class Layout:
         yield _Choice("strong", older, newest, cut=True)
 
     def _fit(self, choice: _Choice, around: PromptTexts, room: int, summary: Summary) -> Laid | None:
-        """The prompt made in one way; None if it has no room."""
+        """The prompt made in one way; None if it has no room. As the sizes of texts are estimates and cuts are coarse,
+        it is made again with more or less room, until it has nearly as many tokens as it may have."""
+        best: Laid | None = None
+        fits, over = 0, 0
         for _ in range(_TRIES):
             filled = self._filled(choice, around, room, summary)
             if filled is None:
-                return None
-            prompt, changes = filled
+                break
+            prompt, changes, cut = filled
             tokens = self._sizes.whole(prompt)
-            if tokens <= self._limit:
-                return Laid(prompt, tokens, choice.level, changes=changes, older=tuple(choice.older))
-            room -= tokens - self._limit + _TITLE
-        return None
+            spare = self._limit - tokens
+            if spare >= 0:
+                if best is None or tokens > best.tokens:
+                    best = Laid(prompt, tokens, choice.level, changes=changes, older=tuple(choice.older))
+                if not cut or spare <= self._limit * _SPARE:
+                    break
+                fits, room = room, room + spare
+            else:
+                over, room = room, room + spare - _TITLE
+            if over and not fits < room < over:
+                room = (fits + over) // 2
+                if room == fits:
+                    break
+        return best
 
     def _filled(
         self, choice: _Choice, around: PromptTexts, room: int, summary: Summary
-    ) -> tuple[str, tuple[str, ...]] | None:
-        """A prompt made in one way in about so many tokens, and what is not shown whole."""
+    ) -> tuple[str, tuple[str, ...], bool] | None:
+        """A prompt made in one way in about so many tokens, what is not shown whole, and whether more room would show
+        more."""
+        if choice.level == "verbatim":
+            return self._whole(choice, around, room)
         changes: list[str] = []
-        recent = entries_of(choice.recent)
-        first = entries_of(choice.first)
+        first, recent = entries_of(choice.first), entries_of(choice.recent)
+        older = entries_of(choice.older[len(choice.first) :])
         taken = self._taken(recent) + self._taken(first)
-        share = int(room * _RECENT_SHARE) if choice.older and choice.level != "verbatim" else room
+        share = int(room * _RECENT_SHARE) if choice.older else room
         if taken > share:
             if not choice.cut:
                 return None
-            recent = self._cut(recent, share, changes)
+            recent = self._cut(recent, max(share, room - self._taken(older)), changes)
             taken = self._taken(recent)
-        older = entries_of(choice.older[len(choice.first) :])
-        text, covered = summary(choice.older) if choice.older and choice.level != "verbatim" else ("", 0)
+        text, covered = summary(choice.older) if choice.older else ("", 0)
         parts = [joined(first)] if first else []
         if text:
             numbers = [n for shown in choice.older[:covered] for n in shown.records]
             parts.append(f"Summary of #{min(numbers)} to #{max(numbers)}:\n{quoted(text)}")
             taken += self._sizes.text(parts[-1])
             older = entries_of(choice.older[max(covered, len(choice.first)) :])
-            changes.append(f"a summary stands for {counted(covered, 'message')}")
-        if older:
-            whole = self._taken(older)
-            within = min(room - taken, int(room * _OLDER_SHARE), whole // 2)
-            older = [_gap(older)] if choice.level == "verbatim" else self._cut(older, within, changes)
-            changes += [f"{counted(len(choice.older), 'message')} left out"] if choice.level == "verbatim" else []
-            parts.append(joined(older))
+        shown = self._cut(older, room - taken, changes) if self._taken(older) > room - taken else older
+        cut = bool(changes)
+        changes[:0] = [f"a summary stands for {counted(covered, 'message')}"] if text else []
+        if not changes:  # nothing is shortened: the messages stand together
+            return self._frame.filled(replace(around, recent=joined([*first, *older, *recent]))), (), False
+        parts += [joined(shown)] if shown else []
         sections = replace(around, summary="\n\n".join(parts), recent=joined(recent))
-        return self._frame.filled(sections), tuple(changes)
+        return self._frame.filled(sections), tuple(changes), cut
+
+    def _whole(self, choice: _Choice, around: PromptTexts, room: int) -> tuple[str, tuple[str, ...], bool] | None:
+        """A prompt of whole messages, and a line for those that are left out."""
+        recent, older = entries_of(choice.recent), entries_of(choice.older)
+        if self._taken(recent) > room:
+            return None
+        left = (f"{counted(len(choice.older), 'message')} left out",) if older else ()
+        sections = replace(around, summary=joined([_gap(older)]) if older else "", recent=joined(recent))
+        return self._frame.filled(sections), left, False
 
     def _cut(self, entries: Sequence[TranscriptEntry], tokens: int, changes: list[str]) -> list[TranscriptEntry]:
         """Entries shortened to about so many tokens, the oldest most; what was done is added to `changes`."""

@@ -6,7 +6,6 @@ whose action led to no image is a step without one; each further image is a step
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from .._platform.lazy import lazy_pattern
-from ..log.messages import Media, Message, Reasoning, Text, ToolCall, ToolResult, media_parts, text_of
+from ..log.messages import Media, Message, Reasoning, Text, ToolCall, ToolResult, json_or_text, media_parts, text_of
 from ..log.records import Decision, Note, Record, UsageRecord
 from ..log.usage import Usage
 from ..view.decisions import Rewinds
@@ -223,15 +222,8 @@ def _response(message: Message, data: Mapping[str, Any]) -> StepResponse:
     texts = [part.text for part in message.parts if isinstance(part, Text)]
     form, action = data.get("action"), None
     if form in ("text", "json") and len(texts) > 1:
-        action = _json(texts[1]) if form == "json" else texts[1]
+        action = json_or_text(texts[1]) if form == "json" else texts[1]  # redaction may have replaced a part of it
     return StepResponse(texts[0] if texts else "", action, extra)
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:  # redaction may have replaced a part of it
-        return text
 
 
 def derived(message: Message) -> StepResponse:

@@ -45,15 +45,15 @@ def inconsistencies(records: Iterable[Record], *, strict: bool = False) -> list[
     it cannot be about), `unknown` (written by a newer turnlog). With `strict` also findings that may be temporary or
     harmless: calls and turns that are open at the end, `outcome` (the result and the record of the tool's end differ),
     `approval` (a call ran although it was not allowed to), `time` (the clock went back). Transcripts of other programs
-    seldom say how turns and calls ended: their turns and calls that are open although the conversation went on are
-    named only with `strict`.
+    seldom say how turns and calls ended, and often begin in the midst: their turns and calls that are open although the
+    conversation went on, and their results and runs of calls that are not on record, are named only with `strict`.
     """
     records = list(records)
     calls = calls_of(records)
     findings = [
-        *_pairing(records),
+        *_pairing(records, strict=strict),
         *_unanswered(records, calls, strict=strict),
-        *_ledger(records, calls),
+        *_ledger(records, calls, strict=strict),
         *_turns(records, strict=strict),
         *_decisions(records),
         *_unknown(records),
@@ -77,13 +77,16 @@ def from_transcripts(records: Sequence[Record]) -> set[int]:
     return imported
 
 
-def _pairing(records: Sequence[Record]) -> Iterator[Inconsistency]:
+def _pairing(records: Sequence[Record], *, strict: bool) -> Iterator[Inconsistency]:
+    imported = set() if strict else from_transcripts(records)
     view = [shown for record in records for shown in as_shown(record)]
     pairs = pairs_of(view, Rewinds.of(records))
     for kind, places in (("orphan", pairs.orphans), ("duplicate", pairs.duplicates)):
         for i, j in sorted(places):
             part = view[i].message.parts[j]
             if not isinstance(part, ToolResult) or (kind == "duplicate" and part.synthetic):
+                continue
+            if kind == "orphan" and imported.issuperset(view[i].records):
                 continue
             what = "no call before it has that id and name" if kind == "orphan" else "the call has a result already"
             yield Inconsistency(kind, f"result of {part.call_id!r}: {what}", view[i].records)
@@ -101,12 +104,13 @@ def _unanswered(records: Sequence[Record], calls: Sequence[CallInfo], *, strict:
             yield Inconsistency("unanswered", detail, (info.record,))
 
 
-def _ledger(records: Sequence[Record], calls: Sequence[CallInfo]) -> Iterator[Inconsistency]:
+def _ledger(records: Sequence[Record], calls: Sequence[CallInfo], *, strict: bool) -> Iterator[Inconsistency]:
+    imported = set() if strict else from_transcripts(records)
     call_keys = {(info.record, info.call.id) for info in calls}
     ids = {info.call.id for info in calls}
     for record in records:
         body = record.body
-        if not isinstance(body, (ToolStarted, ToolFinished, Approval)):
+        if not isinstance(body, (ToolStarted, ToolFinished, Approval)) or record.n in imported:
             continue
         unplaced = isinstance(body, Approval) and not body.call_record and body.call_id in ids
         if (body.call_record, body.call_id) not in call_keys and not unplaced:
@@ -136,7 +140,7 @@ def _turns(records: Sequence[Record], *, strict: bool) -> Iterator[Inconsistency
                 pass
             elif body.turn_id not in opened:
                 yield Inconsistency("turn", f"turn {body.turn_id!r} was closed and never opened", (record.n,))
-            elif body.turn_id in closed:
+            elif body.turn_id in closed and record.n not in imported:
                 both = (closed[body.turn_id], record.n)
                 yield Inconsistency("turn", f"turn {body.turn_id!r} was closed twice; the last holds", both)
             if not body.reason.startswith(LEFT_OPEN):  # otherwise it may go on: the closing process did not see its end
@@ -199,7 +203,7 @@ def _disagreements(records: Sequence[Record], calls: Sequence[CallInfo]) -> Iter
             yield Inconsistency("outcome", detail, (info.finished, info.result))
         if info.finished and not info.started:
             yield Inconsistency("ledger", f"{name} ended and never started", (info.finished,))
-        if info.started and info.approval in ("asked", "denied"):
+        if info.approval_record < info.started and info.approval in ("asked", "denied"):
             detail = f"{name} started though it was {'denied' if info.approval == 'denied' else 'not approved yet'}"
             yield Inconsistency("approval", detail, (info.started,))
 

@@ -270,3 +270,32 @@ def _by_program(words: list[str]) -> Iterator[tuple[str, str]]:
         for word in given:
             if _PATH.fullmatch(word) and not word.startswith(("-", "/dev/")):
                 yield word, done
+
+
+FOLDER = lazy_pattern(r"cd (?:\"([^\"\n]*)\"|'([^'\n]*)'|(\S+))\s*(?:&&|;)\s*")
+"""A change of folder before a command: it says where the command runs, not which command it is."""
+
+
+def without_folder(command: str) -> str:
+    """A shell command without a change of folder before it."""
+    command = command.lstrip()
+    return command[match.end() :] if (match := FOLDER.match(command)) is not None else command
+
+
+_PATHS = ("file_path", "path", "filename", "file", "absolute_path", "notebook_path", "target_file", "dir_path")
+_SUBJECTS = ("pattern", "query", "url", "description", "prompt", "name", "title")
+"""The arguments that tell best what a call is about, in this order."""
+
+
+def about_call(call: ToolCall) -> tuple[str, bool]:
+    """What a call is about: its command, its file, or the argument that tells most; and whether it is a path."""
+    if command := shell_text(call):
+        return command, False
+    named = call.arguments if isinstance(call.arguments, dict) else {}
+    for key in (*_PATHS, *_SUBJECTS):
+        if isinstance(value := named.get(key), str) and value:
+            return value, key in _PATHS
+    if paths := dict.fromkeys(path for path, _ in changes_of(call, call.raw_arguments if call.raw else "")):
+        return ", ".join(paths), len(paths) == 1
+    words = [value for value in named.values() if isinstance(value, str) and value]
+    return (words[0] if words else "" if call.arguments == {} else call.raw_arguments), False

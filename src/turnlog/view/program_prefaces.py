@@ -22,12 +22,19 @@ _INSTRUCTIONS = lazy_pattern(
     r"# AGENTS\.md instructions for |<user_instructions>.*</user_instructions>\s*\Z", re.DOTALL
 )
 # Claude Code: the text of a skill that the agent loaded, and its own summary of an earlier session.
+_REQUEST = "## My request for Codex:"  # between the context of Codex's editor plug-ins and the user's words
 _INSERTED = ("Base directory for this skill: ", "This session is being continued from a previous conversation ")
 
 
 def is_inserted(text: str) -> bool:
     """Whether a program composed the text of a user message from other texts."""
     return text.startswith(_INSERTED)
+
+
+def request_in(text: str) -> tuple[str, str]:
+    """The context that an editor's plug-in wrote before the user's words ("" if there is none), and these words."""
+    before, heading, said = text.rpartition(_REQUEST)
+    return before + heading, said
 
 
 def is_of_program(text: str) -> bool:

@@ -59,18 +59,21 @@ def fate_after(record: Record, fate: Mapping[tuple[int, str], Standing]) -> dict
 class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
     """A tool call, its run and its result. Numbers are those of records, 0 if there is no such record.
 
-    `record`: the message with the call, recorded at `time`. `approval`: the last decision on whether it may run, made
+    `record`: the message with the call, recorded at `time`. `session`: the subagent's that has it, "" for that of the
+    log which was asked. `approval`: the last decision on whether it may run, made
     by `approved_by` in record `approval_record`. `started` and `finished`: the records that the tool began and ended;
-    `seconds`: how long it ran. `result`: the record of its result; `synthetic`: that result was not made by a tool.
-    `outcome`: that of the result, else of the `finished` record; `aborted` if the call started and never finished; None
-    if unknown. `reason`: why the call ended so or was denied. `tokens`: the size of the result, as counted when it was
-    recorded. `rewound`: the rewind that took the call back, after which no result is expected. `superseded`: the newer
-    call of this tool that took over its id before it had a result; a result recorded now would be that one's.
+    `seconds`: how long it ran. `result`: the record of its result, and `result_part` which part of that message it is,
+    from 0; `synthetic`: that result was not made by a tool. `outcome`: that of the result, else of the `finished`
+    record; `aborted` if the call started and never finished; None if unknown. `reason`: why the call ended so or was
+    denied. `tokens`: the size of the result, as counted when it was recorded. `rewound`: the rewind that took the call
+    back, after which no result is expected. `superseded`: the newer call of this tool that took over its id before it
+    had a result; a result recorded now would be that one's.
     """
 
     call: ToolCall
     record: int
     time: str = ""
+    session: str = ""
     approval: Literal["", "asked", "given", "denied"] = ""
     approved_by: str = ""
     approval_record: int = 0
@@ -78,6 +81,7 @@ class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
     finished: int = 0
     seconds: float = 0.0
     result: int = 0
+    result_part: int = 0
     synthetic: bool = False
     outcome: Outcome | None = None
     reason: str = ""
@@ -94,6 +98,12 @@ class CallInfo(Struct, frozen=True, repr_omit_defaults=True):
         if self.result or self.rewound or self.superseded:
             return ""
         return "approval" if self.approval == "asked" and self.approval_record > self.started else "result"
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the last that is known of a call without a result is about its approval: it waits for that, or has
+        not begun since it was given or denied."""
+        return bool(self.awaits and self.approval) and self.approval_record > max(self.started, self.finished)
 
     @property
     def may_have_run(self) -> bool:
@@ -129,6 +139,11 @@ class ToolUse(Struct, frozen=True, repr_omit_defaults=True):
     seconds: float = 0.0
     longest: float = 0.0
     result_tokens: int = 0
+
+    @property
+    def failed(self) -> int:
+        """The number of calls that failed or ran out of time."""
+        return self.outcomes.get("failed", 0) + self.outcomes.get("timeout", 0)
 
 
 def calls_of(records: Iterable[Record]) -> list[CallInfo]:
@@ -192,7 +207,7 @@ def tools_used(calls: Iterable[CallInfo]) -> list[ToolUse]:
     for info in calls:
         use = used.get(info.call.name, ToolUse(info.call.name))
         word = info.outcome or "unknown"
-        timed = info.finished > 0 and info.seconds > 0
+        timed = (info.finished > 0 or info.result > 0) and info.seconds > 0
         used[info.call.name] = ToolUse(
             use.name,
             use.calls + 1,
@@ -228,6 +243,7 @@ def _answered(info: CallInfo, shown: Shown, at: int, by_number: dict[int, Record
     return msgspec.structs.replace(
         info,
         result=n,
+        result_part=at,
         synthetic=result.synthetic,
         outcome=result.outcome,
         tokens=_tokens(by_number[n], shown.message, at),

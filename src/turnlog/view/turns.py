@@ -72,6 +72,12 @@ class TurnInfo(Struct, frozen=True, repr_omit_defaults=True):
         return tuple(info for info in self.calls if info.awaits) if self.is_open else ()
 
     @property
+    def waits_for_approval(self) -> bool:
+        """Whether an open turn only waits for approvals: nothing is known of its calls without a result but that they
+        wait for them, or have not begun since. Such a turn needs no process."""
+        return bool(self.awaiting) and all(info.is_decided for info in self.awaiting)
+
+    @property
     def standing(self) -> str:
         """The state of the turn, as text for people: which calls it waits for, or how it ended and why."""
         if self.awaiting:
@@ -80,6 +86,8 @@ class TurnInfo(Struct, frozen=True, repr_omit_defaults=True):
                 for info in self.awaiting
             )
             return f"awaiting {', '.join(waits)}"
+        if self.reason == _NEVER_CLOSED:  # nothing is known to have failed
+            return f"no end on record: {self.reason.removesuffix(' before this one ended')}"
         return f"{self.status}: {self.reason}" if self.reason else self.status
 
     @property
@@ -195,7 +203,7 @@ def _turn(
         body = closing.body
         assert isinstance(body, TurnClosed)
         found_later = body.reason.startswith(LEFT_OPEN)  # the process that closed it did not see its end
-        seconds = _lasted(info, records) if found_later else _seconds(info.started, closing.time)
+        seconds = _lasted(info, records) if found_later else seconds_between(info.started, closing.time)
         return msgspec.structs.replace(info, status=body.status, reason=body.reason, seconds=seconds)
     status, reason = _standing(answers[-1] if answers else None, calls, bool(turn_id), newest, gone)
     info = msgspec.structs.replace(info, status=status, reason=reason)
@@ -207,7 +215,7 @@ def _turn(
 def _lasted(info: TurnInfo, records: Sequence[Record]) -> float | None:
     """The seconds until the last message; None if there are none."""
     ends = [record.time for record in records if record.message is not None]
-    return _seconds(info.started, ends[-1]) if ends else None
+    return seconds_between(info.started, ends[-1]) if ends else None
 
 
 def _standing(
@@ -247,7 +255,7 @@ def _reasoning(answers: Iterable[Record]) -> str:
     return "\n\n".join(text for text in shown if text)
 
 
-def _seconds(start: str, end: str) -> float | None:
+def seconds_between(start: str, end: str) -> float | None:
     """The seconds between two times of records; None if one of them is not a time."""
     try:
         return max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())

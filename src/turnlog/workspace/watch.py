@@ -78,6 +78,12 @@ class Watches:
         self.lock = RLock()
         self.open: list[_Watch] = []
 
+    def look(self) -> None:
+        """Record what changed until now: first what the innermost sees, which the others then leave alone."""
+        with self.lock:
+            for watch in reversed(self.open):
+                watch.record_changes()
+
     def forget(self) -> None:
         """Record nothing when they end."""
         with self.lock:

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import turnlog
 from turnlog.config.settings import Settings
@@ -157,8 +159,8 @@ GOLDEN: dict[str, list[str]] = {
 def test_what_a_preset_keeps(name: str) -> None:
     """Each keeps what its name promises; a change here changes what users' models see."""
     # 20 for the declaration of `read`; `spec` keeps what it promises where half of its summary and more fits beside
-    session = opened(name, 1_500 if name == "spec" else 1_020)
-    talk(session, range(1, 3), size=140 if name == "spec" else 50)
+    session = opened(name, 2_450 if name == "spec" else 1_020)
+    talk(session, range(1, 3), size=400 if name == "spec" else 50)
     talk(session, range(3, 7))
     session.user("question last")
     assert shown(session) == GOLDEN[name]
@@ -253,12 +255,29 @@ def test_a_second_summary_at_the_end_spares_the_newest_word() -> None:
 
 def test_results_that_a_strategy_keeps_leave_last_and_are_named() -> None:
     """`spec` that drops what it says it keeps, without a word, fails here: the decision says that results left."""
-    session = opened("spec", 1_600)
+    session = opened("spec", 2_400)
     for n in range(1, 40):
         talk(session, range(n, n + 1), output=20 if n < 14 else 120)
         session.request()
     left = ["results that the strategy keeps are among them" in one.decision.why for one in session.explain().rulings]
     assert not left[0] and any(left)
+
+
+@pytest.mark.parametrize("output, size", [(50, 30), (200, 30), (100, 200), (600, 30)])
+def test_spec_ends_at_seventy_percent_of_its_budget(output: int, size: int) -> None:
+    """The turns and results that `spec` keeps, or what can never leave, filled more of the window than its goal says:
+    the next decision came too soon."""
+    session = opened("spec", 8_000)
+    session.user(_long("the task", 400))
+    ends: list[int] = []
+    known = 0
+    for n in range(1, 61):
+        talk(session, range(2 * n + 1, 2 * n + 2), size=size, output=output)
+        tokens = session.request().tokens
+        if (made := len(session.explain().rulings)) > known:
+            known = made
+            ends.append(tokens)
+    assert ends and max(ends) <= 0.7 * 8_000, ends
 
 
 @pytest.mark.slow
@@ -355,6 +374,15 @@ def test_what_a_budget_says_counts_before_what_a_strategy_has(preset: Strategy) 
     assert marks.trigger == (trigger if trigger > 1 else 10_000 * trigger)
     share = 0.5 if preset.goal is None else preset.goal
     assert marks.goal == 1_000 + int((marks.trigger - 1_000) * share)
+
+
+@given(st.integers(0, 200_000), st.integers(0, 200_000), st.floats(0.01, 1), st.sampled_from((1.0, 1.1)))
+def test_a_whole_goal_is_a_share_of_the_trigger(limit: int, floor: int, goal: float, scale: float) -> None:
+    """A goal that what can never leave lifts, so that the next decision comes soon; or one below what can leave."""
+    marks = Budget(max_tokens=limit, goal=goal).marks(1_000_000, 0, floor, scale=scale, whole=True)
+    room = max(0, marks.trigger - floor)
+    assert marks.goal <= marks.trigger
+    assert marks.goal == min(marks.trigger, max(int(marks.trigger * goal), floor + room // 2))
 
 
 def test_every_step_has_a_name_in_strategies_and_every_name_a_step() -> None:

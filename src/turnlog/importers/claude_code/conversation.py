@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...errors import FormatError
-from ...log.messages import Message, Part, ToolResult
+from ...log.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
 from ...log.records import Approval, MessageRecord, ToolFinished, UsageRecord
 from ...providers.anthropic import PROVIDER
 from ..drafting import Drafting
@@ -16,7 +16,6 @@ from ..file_changes import is_patch
 from ..json_values import mapping, objects, within, without, word
 from ..messages import parse
 from ..repeats import result_text, without_repeats
-from ..titles import title_from
 from .steps import ClaudeStep, Steps, blocks_of, is_results, message_of
 
 # -- tools -----------------------------------------------------------------------------------------
@@ -168,7 +167,7 @@ _SOURCES = {
     "sdk-cli": "non-interactive",
     "sdk-py": "non-interactive",
     "sdk-ts": "non-interactive",
-    "mcp": "embedded-server",
+    "mcp": "mcp",
 }
 """Values of `entrypoint`. With `claude -p` and the SDKs there is no user who can answer questions."""
 
@@ -177,7 +176,7 @@ _TITLES = {"custom-title": ("customTitle", 3), "ai-title": ("aiTitle", 2), "summ
 
 
 def draft_conversation(steps: Steps, log: Drafting) -> str:
-    """Add the drafts of a chain to `log`; returns the session's title."""
+    """Add the drafts of a chain to `log`; returns the title that the transcript has for it."""
     return _Conversation(steps, log).run()
 
 
@@ -187,7 +186,7 @@ class _Conversation:
     def __init__(self, steps: Steps, log: Drafting) -> None:
         self.steps = steps
         self.log = log
-        self.title, self.title_rank = "", -1
+        self.title, self.title_rank = "", 0
         self.compacted = 0
         self.boundary: Mapping[str, Any] = {}
         self.number_of: dict[str, int] = {}
@@ -258,10 +257,10 @@ class _Conversation:
             source=step.source,
         )
         self._remember(step, self.log.add(body))
-        self._usage(step, wire, model)
+        self._usage(step, wire, message, model)
         self.log.note_rest("answer", without(wire, _ANSWER_KEYS))
 
-    def _usage(self, step: ClaudeStep, wire: Mapping[str, Any], model: str) -> None:
+    def _usage(self, step: ClaudeStep, wire: Mapping[str, Any], said: Message, model: str) -> None:
         raw = wire.get("usage")
         if not isinstance(raw, dict) or model == "<synthetic>":
             return
@@ -273,7 +272,8 @@ class _Conversation:
             self.log.note("usage", raw)
         else:
             unknown = raw.get("input_tokens") is None or raw.get("output_tokens") is None
-            usage = replace(usage, incomplete=usage.incomplete or unknown or _is_placeholder(step))
+            cut = unknown or _is_placeholder(step) or _says_more(said, usage.output)
+            usage = replace(usage, incomplete=usage.incomplete or cut)
             answer = word(wire.get("id"))
             self.log.add(UsageRecord(provider=PROVIDER.name, model=model, usage=usage, raw=raw, response_id=answer))
 
@@ -294,7 +294,7 @@ class _Conversation:
             message = replace(message, by_program=True)
         interrupted = text.startswith(_INTERRUPTED)
         if not interrupted and not record.get("isMeta") and not text.startswith(_LOCAL):
-            self._open_turn(step, text)
+            self._open_turn(step)
         self._remember(step, self.log.add(MessageRecord(message=message, source=step.source)))
         if interrupted:
             self.log.close_turn("cancelled", text)
@@ -312,11 +312,8 @@ class _Conversation:
         texts = [text for result in results for text in self.steps.texts_by_call.get(result.call_id, ())]
         after_results(message, extra, texts, self.log)
 
-    def _open_turn(self, step: ClaudeStep, text: str) -> None:
+    def _open_turn(self, step: ClaudeStep) -> None:
         self._rewind(step)
-        if self.title_rank < 0:
-            self.title = title_from(text)
-            self.title_rank = 0 if self.title else -1
         turn_id = step.record.get("promptId") or step.record.get("uuid")
         self.log.open_turn(turn_id if isinstance(turn_id, str) else f"line-{step.line}")
 
@@ -421,6 +418,20 @@ def _is_placeholder(step: ClaudeStep) -> bool:
     outputs = [within(wire, "usage", "output_tokens") for wire in wires]
     return not any(wire.get("stop_reason") for wire in wires) and all(output == outputs[0] for output in outputs)
 
+
+def _says_more(message: Message, output: int) -> bool:
+    """Whether an answer is much longer than its billed output, which then is a figure from before its end. Of 411
+    recorded answers with a final figure, none has more than 1.15 estimated tokens for each that was billed."""
+    texts = [part.text for part in message.parts if isinstance(part, (Text, Reasoning))]
+    texts += [part.raw_arguments for part in message.parts if isinstance(part, ToolCall)]
+    tokens = sum(map(len, texts)) // _CHARACTERS
+    return tokens > 2 * output and tokens - output > _MORE
+
+
+_CHARACTERS = 4
+"""The usual number of characters of a token."""
+_MORE = 50
+"""Tokens by which an estimate of a short answer may be wrong."""
 
 _QUEUED = "attachment/queued_command"
 _ANSWER_KEYS = frozenset({"id", "type", "role", "model", "content", "stop_reason", "usage"})

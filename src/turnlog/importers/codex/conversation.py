@@ -22,8 +22,7 @@ from ..file_changes import ChangedFiles
 from ..json_values import items, within, without, word
 from ..messages import parse
 from ..repeats import result_text
-from ..titles import title_from
-from .events import IDE_REQUEST, CodexEvents
+from .events import CodexEvents
 
 # -- patches ---------------------------------------------------------------------------------------
 #
@@ -140,7 +139,7 @@ _BURST = timedelta(milliseconds=250)
 """The longest gap between two lines of a copied history, which Codex writes at once. The gap between a prompt and the
 usage of its answer is longer: it contains a request to the model."""
 
-_SOURCES = {"cli": "interactive", "vscode": "interactive", "exec": "non-interactive", "mcp": "embedded-server"}
+_SOURCES = {"cli": "interactive", "vscode": "interactive", "exec": "non-interactive", "mcp": "mcp"}
 """Values of `source` (protocol.rs: SessionSource). `mcp` is Codex as a server inside another program. For a subagent,
 `source` contains its parent instead."""
 
@@ -184,15 +183,7 @@ class _Rollout:
                 self.log.note(entry.kind, entry.payload)
             else:
                 handler(entry)
-        title = self.events.title or self.events.first_prompt or self._first_prompt()
-        return RolloutFacts(session=self.session, parent=self.parent, title=title)
-
-    def _first_prompt(self) -> str:
-        for number in self.user_messages:
-            body = self.log.drafts[number - 1].body
-            if isinstance(body, MessageRecord):
-                return title_from(text_of(body.message).rpartition(IDE_REQUEST)[2])
-        return ""
+        return RolloutFacts(session=self.session, parent=self.parent, title=self.events.title)
 
     def _meta(self, entry: RolloutLine) -> None:
         meta = entry.payload

@@ -15,7 +15,6 @@ from ..drafting import Drafting, billed
 from ..file_changes import hunks_of, is_patch
 from ..json_values import mapping, within, without, word
 from ..repeats import is_empty, without_repeats
-from ..titles import title_from
 
 _Payload = Mapping[str, Any]
 
@@ -26,9 +25,6 @@ _ECHOES = {
     "agent_reasoning_raw_content": "text",
 }
 """Events that repeat the text of an item, and the key of that text."""
-
-IDE_REQUEST = "## My request for Codex:"
-"""The heading that Codex's editor plug-ins write between descriptions of files and the user's own text."""
 
 _ECHO_EXTRAS = frozenset({"type", "message", "text", "kind", "phase", "client_id"})
 _CUT = lazy_pattern(r"…\d+ (?:chars|tokens) truncated…")
@@ -43,9 +39,9 @@ _STATUS: dict[str, Outcome] = {"failed": "failed", "declined": "canceled", "time
 
 
 class CodexEvents:
-    """Records events one by one. `outcomes`: the outcomes of calls by id. `title`: the session's name. `first_prompt`:
-    the beginning of the user's first message. `patched`: the calls whose file changes are in an event. `is_copy`: these
-    lines are copies of another session's, which has their usage."""
+    """Records events one by one. `outcomes`: the outcomes of calls by id. `title`: the session's name. `patched`: the
+    calls whose file changes are in an event. `is_copy`: these lines are copies of another session's, which has their
+    usage."""
 
     def __init__(self, log: Drafting, texts_by_call: Mapping[str, list[str]], patched: Container[str] = ()) -> None:
         self.log = log
@@ -54,7 +50,6 @@ class CodexEvents:
         self.item_texts = {text.strip() for text in texts_by_call.get("", ())}
         self.outcomes: dict[str, Outcome] = {}
         self.title = ""
-        self.first_prompt = ""
         self.totals: Any = None
         self.is_copy = False
         self.handlers: dict[str, Callable[[_Payload], None]] = {
@@ -90,8 +85,6 @@ class CodexEvents:
 
     def _echo(self, kind: str, payload: _Payload) -> None:
         text = payload.get(_ECHOES[kind])
-        if kind == "user_message" and not self.first_prompt:
-            self.first_prompt = title_from(word(text).rpartition(IDE_REQUEST)[2])
         self.log.echo(kind, _ECHOES[kind])
         stripped = text.strip() if isinstance(text, str) else None
         if stripped is None or not (stripped in self.item_texts or any(stripped in item for item in self.item_texts)):

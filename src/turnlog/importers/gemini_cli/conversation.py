@@ -18,7 +18,7 @@ from ..drafting import Drafting
 from ..file_changes import is_patch
 from ..json_values import mapping, objects, within, without, word
 from ..repeats import is_empty, result_text, without_repeats
-from ..titles import title_from
+from ..titles import title_of
 from .entries import GeminiEntry
 
 # -- tools -----------------------------------------------------------------------------------------
@@ -233,7 +233,8 @@ class _Session:
         self.begins: list[int] = []
         self.calls: dict[str, Mapping[str, Any]] = {}
         self.described: dict[str, Any] = {}
-        self.summary = self.prompt = ""
+        self.summary = ""
+        self.prompts: list[str] = []
 
     def run(self) -> str:
         """Draft every entry; returns the title."""
@@ -248,7 +249,7 @@ class _Session:
                     self.log.note("unreadable", entry.record)
                 case _:
                     self._message(index, entry)
-        return self.summary or self.prompt
+        return self.summary or title_of(self.prompts)
 
     def _header(self, entry: GeminiEntry) -> None:
         """Note the header; its summary is the title. The old format does not have the time of the summary: a record of
@@ -334,7 +335,7 @@ class _Session:
             if text.startswith(_IGNORED):
                 message = replace(message, by_program=True)
             elif not answers and not entry.again:
-                self.prompt = self.prompt or title_from(text)
+                self.prompts.append(text)
                 self.log.open_turn(str(record.get("id") or entry.place))
             self.log.add(MessageRecord(message=judged(message, self.calls, self.log), source=_source(entry)))
         rest = without(record, _USER_KEYS)

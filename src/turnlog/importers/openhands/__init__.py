@@ -20,7 +20,6 @@ from ..drafting import Drafting, billed
 from ..json_values import items, mapping, within, without
 from ..protocol import Damage, Imported, Importer, Origin, digest_of, hashed_id, with_damage, with_own_ids
 from ..repeats import texts_of
-from ..titles import task_title
 from ..transcript import Line, Transcript
 from .events import OpenHandsEvents, event_id, is_event
 from .sdk_events import COUNTS, SdkEvents, is_sdk_event
@@ -89,13 +88,13 @@ def _session(lines: list[Line], log: Drafting) -> Imported:
     for line in lines:
         events.take(line.value)
     # A conversation that continues has the same first event, whose time is unique.
-    return log.imported(hashed_id("openhands", lines[0].value), "openhands-events", task_title(log.messages))
+    return log.imported(hashed_id("openhands", lines[0].value), "openhands-events")
 
 
 def _sdk_session(lines: list[Line], log: Drafting) -> Imported:
     SdkEvents(log).draft(lines)
     first_id = event_id(lines[0].value.get("id")) or digest_of(lines[0].value)[:16]
-    return log.imported(f"openhands-{first_id}", "openhands-sdk-events", task_title(log.messages))
+    return log.imported(f"openhands-{first_id}", "openhands-sdk-events")
 
 
 def _instance(line: Line, log: Drafting) -> Imported:
@@ -120,7 +119,7 @@ def _instance(line: Line, log: Drafting) -> Imported:
     log.note("instance", about)
     _metrics(instance.get("metrics"), events.responses, log)
     session_id = event_id(instance.get("instance_id")) or hashed_id("openhands", about)
-    return log.imported(session_id, "openhands-eval-jsonl", task_title(log.messages))
+    return log.imported(session_id, "openhands-eval-jsonl")
 
 
 def _metrics(metrics: Any, recorded: set[str], log: Drafting) -> None:

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ..._platform.lazy import lazy_pattern
-from ...log.messages import Message, Text, ToolCall, sha256_hex, text_of
+from ...log.messages import Message, Text, ToolCall, sha256_hex
 from ...log.records import Configuration, MessageRecord, PartialAnswer
 from ...providers import PROVIDERS
 from ..drafting import Drafting
 from ..json_values import mapping, without, word
 from ..protocol import Imported, Importer, Origin
-from ..titles import title_from
 from ..transcript import Line, Transcript
 from .messages import CUT_SHORT, provider_of, read_answer, read_entry, usage_of
 
@@ -164,7 +163,6 @@ class _Session:
             if message is None:
                 return
             if role == "user":
-                self.title = self.title or title_from(text_of(message))
                 self.log.open_turn(word(line.value.get("id")) or f"line-{line.number}")
             self.log.add(MessageRecord(message=message, source=_source(line)))
             if role == "toolResult" and wire.get("details"):

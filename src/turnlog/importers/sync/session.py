@@ -31,7 +31,7 @@ from ...stores.records import blob_names
 from .. import Imported
 from ..protocol import hashed_id
 from ..repeats import texts_of
-from ..titles import title_from
+from ..titles import earlier_titles, title_of
 from .own_records import OwnRecords, can_be_renumbered, can_follow, closes_left_open, is_own, unnumbered
 
 # -- growth ----------------------------------------------------------------------------------------
@@ -40,8 +40,8 @@ from .own_records import OwnRecords, can_be_renumbered, can_follow, closes_left_
 #
 # A session is replaced only if every record that would be deleted came from the transcript. A message came from it if
 # the message has a `source`; messages recorded by turnlog have none. Any other record came from it if the transcript
-# has the same record at the same time. If the transcript has no times, all records of one import have the clock time
-# of the store, so a record with the time of an imported message came from it.
+# has the same record at the same time. If the transcript has no times, all records of one import have one time,
+# that of the file or of the import, so a record with the time of an imported message came from it.
 
 
 def says_more(imported: Imported, shared: int, records: Sequence[Record], times: Iterable[str]) -> bool:
@@ -293,13 +293,19 @@ def _sync(store: Store, imported: Imported, redactor: Redactor | None) -> Synced
             break
     if fresh:
         _put_blobs(store, imported)
-        drafts = tuple(overlap.own.merged(imported.drafts))
+        drafts = _timed(overlap.own.merged(imported.drafts), imported)
         store.append(session_id, drafts[overlap.last :], expected=overlap.last)
     if not overlap.exists or (fresh and not overlap.shared):
         return Synced(session_id, "diverged" if number > 1 else "new", fresh)
     if overlap.shared and (title := _title(store.info(session_id).title, imported)) is not None:
         store.rename(session_id, title)
     return Synced(session_id, "continued" if fresh else "unchanged", fresh, overlap.exposed)
+
+
+def _timed(drafts: Iterable[Draft], imported: Imported) -> tuple[Draft, ...]:
+    """The drafts as they are stored: without times in the transcript, with the time when it was written. They are
+    compared without it, as older versions stored the time of the import, and files are copied and touched."""
+    return tuple(draft if draft.time or draft.raw else replace(draft, time=imported.written) for draft in drafts)
 
 
 def _put_blobs(store: Store, imported: Imported) -> None:
@@ -320,10 +326,13 @@ def _check(imported: Imported, shared: int) -> None:
 
 
 def _title(current: str, imported: Imported) -> str | None:
-    """The new title of a session according to the transcript; None if somebody renamed the session."""
-    messages = (draft.body.message for draft in imported.drafts if isinstance(draft.body, MessageRecord))
-    first_prompt = next(filter(None, (title_from(message) for message in messages if message.role == "user")), "")
-    return imported.title if current in ("", first_prompt) and imported.title not in ("", current) else None
+    """The new title of a session according to the transcript; None if somebody renamed the session. A title that was
+    made of what the user said, by this version or by an earlier one, is nobody's."""
+    if imported.title in ("", current):
+        return None
+    bodies = (draft.body for draft in imported.drafts)
+    said = [body.message for body in bodies if isinstance(body, MessageRecord) and body.message.role == "user"]
+    return imported.title if current in ("", title_of(said), *earlier_titles(said)) else None
 
 
 def _overlap(store: Store, session_id: str, imported: Imported, redactor: Redactor | None) -> _Overlap:
@@ -387,7 +396,7 @@ def _can_make(store: Store, session_id: str, imported: Imported) -> bool:
 
 
 def _make(store: Store, session_id: str, imported: Imported, title: str) -> SessionInfo:
-    created = imported.created or (imported.drafts[0].time if imported.drafts else "")
+    created = imported.created or (imported.drafts[0].time if imported.drafts else "") or imported.written
     parent = imported.parent if imported.parent.lower() != session_id.lower() else ""
     return store.create(session_id, title=title, created=created, parent=parent)
 
@@ -399,7 +408,7 @@ def _replace_session(store: Store, session_id: str, imported: Imported, overlap:
     failure, or if the process is killed, the next import continues (`_finish_interrupted`).
     """
     _check(imported, 0)
-    drafts = tuple(overlap.own.merged(imported.drafts, overlap.behind))
+    drafts = _timed(overlap.own.merged(imported.drafts, overlap.behind), imported)
     alone = store.hold(session_id, alone=True)
     if alone is None:
         raise InputError(
@@ -468,7 +477,7 @@ def _first(store: Store, session_id: str) -> Record | None:
 
 def _is_alike(stored: Record, spare_first: Record, store: Store, redactor: Redactor | None) -> bool:
     """Whether two records were imported from the same place. Their times are not compared: without a time in the
-    transcript each has the clock time of its import. Secrets that became known since the first import are ignored."""
+    transcript each has that of its file or its import. Secrets that became known since the first import are ignored."""
     bodies = [stored.body] if redactor is None else [stored.body, _without_secrets(stored, store, redactor).body]
     return stored.raw == spare_first.raw or (
         spare_first.body in bodies and not isinstance(spare_first.body, UnknownRecord)
@@ -486,6 +495,10 @@ def _is_same(record: Record, draft: Draft, *, timed: bool) -> bool:
     imported, the record has the clock time of that import."""
     if draft.time and draft.time != record.time and (timed or draft.raw is not None or record.time < draft.time):
         return False
+    if isinstance(record.body, UsageRecord) and isinstance(draft.body, UsageRecord) and draft.raw is None:
+        # Older versions recognised fewer figures as being from before the end of an answer.
+        usage = replace(draft.body.usage, incomplete=record.body.usage.incomplete)
+        return record.body == replace(draft.body, usage=usage)
     # Equal values, or equal bytes: NaN is not equal to itself, and records of an unknown kind are compared by bytes.
     if record.body == draft.body and not isinstance(record.body, UnknownRecord):
         return True

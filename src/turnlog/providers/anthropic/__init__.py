@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ..answer_forms import EFFORT, SCHEMA
 from ..protocol import Provider
+from ..strict_schemas import ANTHROPIC_LIMITS
 from .cache_marks import mark_cache
 from .compaction import after_compaction, compaction_request, takes_out
 from .containers import handed_on
@@ -35,6 +37,12 @@ PROVIDER = Provider(
     answer_keys=ANSWER_KEYS,
     chunk_keys=("content", "usage"),
     sdk_call=sdk_call,
+    effort_form={"output_config": {"effort": EFFORT}},
+    answer_forms=(
+        {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
+        {"output_format": {"type": "json_schema", "schema": SCHEMA}},
+    ),
+    answer_limits=ANTHROPIC_LIMITS,
     answer_schemas=(("output_format", "schema"), ("output_config", "format", "schema")),
     assembler=StreamAssembler,
     rules=rules,

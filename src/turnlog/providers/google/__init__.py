@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..answer_forms import EFFORT, SCHEMA, TYPED
 from ..protocol import Provider
 from .enums import STOPS
 from .form import NAME
@@ -29,6 +30,12 @@ PROVIDER = Provider(
     chunk_keys=("candidates", "prompt_feedback", "usage_metadata"),
     sdk_call=sdk_call,
     user_message=user_message,
+    effort_form={"generationConfig": {"thinkingConfig": {"thinkingLevel": EFFORT}}},
+    answer_forms=(
+        {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": SCHEMA}},
+        {"generationConfig": {"responseMimeType": "application/json", "responseSchema": TYPED}},
+    ),
+    answers_loosely=True,
     answer_schemas=(
         ("generationConfig", "responseSchema"),
         ("generationConfig", "responseJsonSchema"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..answer_forms import EFFORT, SCHEMA
 from ..protocol import Provider, sdk_method
 from .form import NAME
 from .parse import parse
@@ -26,6 +27,9 @@ PROVIDER = Provider(
     chunk_keys=("steps", "usage"),
     sdk_call=sdk_method("aio.interactions.create", extra_body=False, stream=True),
     user_message=user_message,
+    effort_form={"generation_config": {"thinking_level": EFFORT}},
+    answer_forms=({"response_format": {"type": "text", "mime_type": "application/json", "schema": SCHEMA}},),
+    answers_loosely=True,
     answer_schemas=(("response_format", "schema"),),
     assembler=StreamAssembler,
     rules=rules,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ..answer_forms import EFFORT, NAMED, SCHEMA, STRICT
 from ..protocol import OPENAI_SETTINGS, Provider
+from ..strict_schemas import OPENAI_LIMITS
 from .form import NAME
 from .parse import parse
 from .parts import declares, knows, tool_choice, unread_media, with_tool_choice
@@ -34,6 +36,18 @@ PROVIDER = Provider(
     answer_keys=ANSWER_KEYS,
     chunk_keys=("choices", "chunk", "usage"),
     sdk_call=sdk_call,
+    effort_form={"reasoning_effort": EFFORT},
+    answer_forms=(
+        {
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": NAMED, "schema": SCHEMA, "strict": STRICT},
+            }
+        },
+    ),
+    answers_loosely=True,
+    answers_recursively=True,
+    answer_limits=OPENAI_LIMITS,
     answer_schemas=(("response_format", "json_schema", "schema"), ("response_format", "schema")),
     assembler=StreamAssembler,
     rules=rules,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ..answer_forms import EFFORT, NAMED, SCHEMA, STRICT
 from ..protocol import OPENAI_SETTINGS, Provider, sdk_method
+from ..strict_schemas import OPENAI_LIMITS
 from .compaction import after_compaction, compaction_request, takes_out
 from .form import NAME
 from .items import parse
@@ -33,6 +35,11 @@ PROVIDER = Provider(
     answer_keys=("output",),
     chunk_keys=("output", "usage"),
     sdk_call=sdk_method("responses.create", stream=True),
+    effort_form={"reasoning": {"effort": EFFORT}},
+    answer_forms=({"text": {"format": {"type": "json_schema", "name": NAMED, "schema": SCHEMA, "strict": STRICT}}},),
+    answers_loosely=True,
+    answers_recursively=True,
+    answer_limits=OPENAI_LIMITS,
     answer_schemas=(("text", "format", "schema"),),
     assembler=StreamAssembler,
     rules=rules,

@@ -192,13 +192,13 @@ def _check(shape: Shape, *, reading: bool) -> Check:
 
 _NUMBERS = frozenset({int, float})
 _QUOTED = lazy_pattern(r"-?\d{1,300}(\.\d+)?([eE][-+]?\d{1,3})?")
-_TYPES = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list, "null": type(None)}
+JSON_TYPES = {"string": str, "integer": int, "boolean": bool, "object": dict, "array": list, "null": type(None)}
 
 
 def _type_check(shape: Value) -> Check:
     if shape.kind == "number":
         return lambda value: type(value) in _NUMBERS
-    expected = _TYPES[shape.kind]
+    expected = JSON_TYPES[shape.kind]
     return lambda value: type(value) is expected
 
 

@@ -1,5 +1,9 @@
 """Gemini CLI: `gemini --output-format stream-json`, since 0.11; older versions print one JSON object at the end.
 
+From 0.39.1 on it works in no folder that it was not told to trust. The variable that tells it so is what its option
+`--skip-trust` sets; versions before, which end at an option that they do not know, pass over a variable. Old
+versions resume nothing (0.11), or not with what comes on standard input (0.17).
+
 Its events are `JsonStreamEvent` in packages/core/src/output/types.ts of google-gemini/gemini-cli.
 """
 
@@ -83,7 +87,7 @@ def _status(code: Any) -> int | None:
 
 def _arguments(model: str, resumed: str) -> Sequence[str]:
     return [
-        *("--output-format", "stream-json", "--skip-trust"),
+        *("--output-format", "stream-json"),
         *(("--model", model) if model else ()),
         *(("--resume", resumed) if resumed else ()),
     ]
@@ -97,7 +101,9 @@ GEMINI = Program(
     models={"flash-lite": "gemini-3.5-flash-lite", "flash": "gemini-3.8-flash", "pro": "gemini-pro-latest"},
     arguments=_arguments,
     reader=_Reader,
+    env={"GEMINI_CLI_TRUST_WORKSPACE": "true"},
     lost=lazy_pattern(r"error resuming session|invalid session identifier", re.IGNORECASE),
+    no_resume=lazy_pattern(r"unknown arguments?: resume|when resuming a session, you must provide", re.IGNORECASE),
     no_login=lazy_pattern(r"set an auth method|invalid auth method|api key not (?:found|valid)", re.IGNORECASE),
 )
 """Gemini CLI."""

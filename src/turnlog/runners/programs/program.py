@@ -43,8 +43,9 @@ class Program(Struct, frozen=True, kw_only=True):
 
     `arguments` gives the command line for a model ("" for the program's own choice) and the id of a conversation to
     resume ("" for a new one). The prompt is written to its standard input. `lost` matches errors that say that the
-    conversation to resume is gone, `no_login` those that say that there is no key. If `sums`, usage is that of the
-    whole conversation.
+    conversation to resume is gone, `no_resume` those of versions that resume none, `no_login` those that say that there
+    is no key. If `sums`, usage is that of the whole conversation. `env` is set where the environment does not say
+    otherwise.
     """
 
     command: str
@@ -57,6 +58,8 @@ class Program(Struct, frozen=True, kw_only=True):
     lost: re.Pattern[str]
     no_login: re.Pattern[str]
     sums: bool = False
+    no_resume: re.Pattern[str] | None = None
+    env: Mapping[str, str] = {}
 
 
 def text_at(value: Any, *path: str) -> str:

@@ -166,7 +166,7 @@ class Child:
 
 
 async def start(
-    arguments: Sequence[str], prompt: str, seconds: float, *, cwd: str | Path | None, env: Mapping[str, str] | None
+    arguments: Sequence[str], prompt: str, seconds: float, *, cwd: str | Path | None, env: Mapping[str, str]
 ) -> Child:
     """Start a program, and write `prompt` to its standard input. The program has `seconds` in all, not counting pauses
     of its reader. Raises OSError."""
@@ -176,7 +176,7 @@ async def start(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         cwd=cwd,
-        env=None if env is None else {**os.environ, **env},
+        env=env,
         start_new_session=True,
     )
     return Child(process, prompt, seconds)
@@ -259,6 +259,7 @@ class ProgramRunner:
         self._model = self._program.models.get(text_given("model", model), model)
         self._resumes = flag_given("resume", resume)
         self._history = history
+        self._histories: dict[tuple[str, str], HistoryPrompt] = {}
         self._timeout = timeout
         self._max_wait = max_wait
         self._command = str(command)
@@ -270,8 +271,10 @@ class ProgramRunner:
     async def stream(self, request: Request) -> AsyncIterator[RunnerEvent]:
         """The events of the answer."""
         since = _newest(request.view)
-        conversation = self._known.get(_digest(request.view[:since])) if self._resumes else None
-        for attempt in range(3):
+        # Taken out: while it is used, and once it has gone on, no other session or turn may go on with it.
+        conversation = self._known.pop(_digest(request.view[:since]), None) if self._resumes else None
+        has_waited = False
+        while True:
             has_begun = False
             try:
                 async with aclosing(self._answer(request, conversation)) as told:
@@ -280,13 +283,15 @@ class ProgramRunner:
                         yield event
                 return
             except RateLimited as error:
-                if has_begun or attempt or error.retry_after is None or error.retry_after > self._max_wait:
+                if has_begun or has_waited or error.retry_after is None or error.retry_after > self._max_wait:
                     raise
+                has_waited = True
                 await asyncio.sleep(error.retry_after)
             except _Lost as error:
                 if has_begun or conversation is None:
                     raise error.failed from None
                 conversation = None
+                self._resumes = self._resumes and not error.for_good
 
     async def aclose(self) -> None:
         """Forget the programs' conversations. Programs at work end with their streams."""
@@ -333,7 +338,13 @@ class ProgramRunner:
         conversation."""
         view = request.view[_newest(request.view) :] if resumed else request.view
         target = request.target
-        return (self._history or HistoryPrompt(model=target.model, provider=target.provider)).prompt_of(view)
+        history = self._history
+        if history is None:  # one for all prompts, so that a large conversation is warned of once
+            key = target.provider, target.model
+            if key not in self._histories:
+                self._histories[key] = HistoryPrompt(model=target.model, provider=target.provider)
+            history = self._histories[key]
+        return history.prompt_of(view)
 
     async def _start(self, request: Request, prompt: str, resumed: str) -> Child:
         """Start the program with its prompt. Raises RunnerNotFound, RunnerFailed."""
@@ -344,11 +355,12 @@ class ProgramRunner:
         if executable is None:
             what = f"{self.name} ({self._command})" if self._command else self.name
             raise RunnerNotFound(self.name, self._program.install, what=what)
-        command = [executable, *self._program.arguments(model, resumed), *self._extra]
+        command = [os.path.abspath(executable), *self._program.arguments(model, resumed), *self._extra]
         if self._extra and command[-len(self._extra) - 1] == "-":  # the prompt stays last
             command = [*command[: -len(self._extra) - 1], *self._extra, "-"]
+        env = {**self._program.env, **os.environ, **(self._env or {})}
         try:
-            return await start(command, prompt, self._timeout, cwd=self._cwd, env=self._env)
+            return await start(command, prompt, self._timeout, cwd=self._cwd, env=env)
         except OSError as error:
             raise RunnerFailed(self.name, f"it cannot be started: {error}") from error
 
@@ -357,17 +369,20 @@ class ProgramRunner:
         if not run.session or not run.text:
             return
         answer = Shown(Message("assistant", (Text(run.text),)), ())
+        for digest in [digest for digest, (name, _) in self._known.items() if name == run.session]:
+            del self._known[digest]  # it has gone on since
         self._known[_digest([*request.view, answer])] = run.session, run.usage or Usage()
         while len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
 
 
 class _Lost(Exception):
-    """The conversation to resume is gone."""
+    """The conversation to resume is gone; `for_good` if the program resumes none."""
 
-    def __init__(self, failed: RunnerError) -> None:
+    def __init__(self, failed: RunnerError, *, for_good: bool) -> None:
         super().__init__(str(failed))
         self.failed = failed
+        self.for_good = for_good
 
 
 class _Run:
@@ -404,7 +419,7 @@ class _Run:
         """The events of a line; lines that are not JSON are kept for an error."""
         try:
             event = msgspec.json.decode(line) if line.lstrip().startswith(b"{") else None
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             event = _lenient(line)
         if not isinstance(event, dict):
             if text := line.decode("utf-8", "replace").strip():
@@ -436,7 +451,8 @@ class _Run:
         if isinstance(failure, RunnerFailed):
             status = child.code or failed.status
             failure = RunnerFailed(self._name, message[:2_000], status=status, stderr=child.stderr)
-        return _Lost(failure) if self._program.lost.search(reason) else failure
+        never = self._program.no_resume is not None and self._program.no_resume.search(reason) is not None
+        return _Lost(failure, for_good=never) if never or self._program.lost.search(reason) else failure
 
     def _silence(self, code: int | None) -> str:
         if self._events:
@@ -457,9 +473,10 @@ def _sent(error: Exception, built: BuiltPrompt) -> Exception:
 
 
 def _lenient(line: bytes) -> Any:
-    """A JSON line with what only lenient readers accept, such as lone surrogates; None if it is not JSON."""
+    """A JSON line with what only lenient readers accept, such as lone surrogates or bytes that are no UTF-8; None if it
+    is not JSON."""
     try:
-        return json.loads(line)
+        return json.loads(line.decode("utf-8", "replace"))
     except ValueError:
         return None
 

@@ -18,7 +18,18 @@ from ...errors import BlobMissing, Conflict, CorruptRecord, StoreKeyError
 from ...log.codec import decode_record, encode_record
 from ...log.messages import sha256_hex
 from ...log.records import Record, SealedRecord
-from ...log.store import SWEEP_GRACE_SECONDS, Draft, Inventory, Packed, Problem, RecordStore, SessionInfo, Store, Swept
+from ...log.store import (
+    SWEEP_GRACE_SECONDS,
+    Draft,
+    Inventory,
+    Packed,
+    Problem,
+    RecordStore,
+    SessionFacts,
+    SessionInfo,
+    Store,
+    Swept,
+)
 from ..base import BaseStore, KeySlot
 from ..blobs import is_blob_name, names_in
 from ..damaged import number_of
@@ -295,9 +306,16 @@ class SealedStore(StoreWrapper):
         asked = where_given(where)
         if not asked:
             return [replace(info, title=self._title(info)) for info in self.store.sessions(limit=limit)]
-        by_key = {(info.id, card.made): info for info, card in self._readable_cards()}
+        by_key = self._by_key()
         keys = self._labels.matching(self, by_key.items(), asked)
         return [replace(info, title=self._title(info)) for info in map(by_key.__getitem__, keys[:limit])]
+
+    def _by_key(self) -> dict[tuple[str, int], SessionInfo]:
+        """The sessions that can be read, by an id that no other session gets again."""
+        return {(info.id, card.made): info for info, card in self._readable_cards()}
+
+    def facts(self) -> dict[str, SessionFacts]:
+        return {name: facts for (name, _), facts in self._labels.facts(self, self._by_key().items()).items()}
 
     def rename(self, session_id: str, title: str) -> None:
         card = titled(self._card(self.store.info(session_id)), title)

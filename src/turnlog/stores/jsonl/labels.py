@@ -1,7 +1,8 @@
 """The index of labels in a JSONL store: the file `labels.json`, which is written when somebody asks for labels.
 
-Its first line is the checksum of the second line, which has for each log its labels at a record, with the sum of that
-record. Everything in it is derived from the notes in the logs: a missing, damaged or old file only costs time.
+Its first line is the checksum of the second line, which has for each log its facts (see `labels.encoded_facts`) at a
+record, with the sum of that record. Everything in it is derived from the notes in the logs: a missing, damaged or old
+file only costs time.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..._platform.msgspec_init import ready
 from ...errors import CorruptRecord, SessionNotFound, StoreError
 from ...log.messages import sha256_hex
+from ...log.origins import BEGINNING, origin_of
 from ..folders import write_whole
-from ..labels import encoded_labels, newest_labels
+from ..labels import FACTS, encoded_facts, facts_from, newest_labels
 from ..records import kind_finder
 from .files import LogFolder, SessionFile
 from .lines import Tail
@@ -24,10 +27,12 @@ from .reading import read_records, segments_of
 
 FILE = "labels.json"
 
+_NOTES = kind_finder(("note",))
+
 
 @ready
 class LabelEntry(Struct, frozen=True, array_like=True):
-    """The labels of a log, encoded by `encoded_labels`, when it had this many records and this sum. `order` is that of
+    """The facts of a log, encoded by `encoded_facts`, when it had this many records and this sum. `order` is that of
     the log's card."""
 
     order: int
@@ -70,15 +75,27 @@ def entry_now(
 ) -> LabelEntry | None:
     """The entry of a log with this end: `stored` if it is still valid, otherwise read from the log. None if the log
     cannot be read."""
-    if stored is not None and (stored.order, stored.records, stored.sum) == (card.order, tail.records, tail.sum):
+    now = (card.order, tail.records, tail.sum)
+    if stored is not None and (stored.order, stored.records, stored.sum) == now and stored.labels.startswith(FACTS):
         return stored
-    first, labels = 1, "{}"
-    if stored is not None and stored.order == card.order and card.parent_records <= stored.records < tail.records:
-        first, labels = stored.records + 1, stored.labels
+    origin = "", ""
     try:
         segments = segments_of(folder, stem, card, tail.records)
-        notes = read_records(folder, segments, first, tail.records, reverse=True, may_be=kind_finder(("note",)))
-        newer = newest_labels(notes)
+        if stored is not None and _goes_on(stored, card, tail):
+            notes = read_records(folder, segments, stored.records + 1, tail.records, reverse=True, may_be=_NOTES)
+            if newest_labels(notes) is None:
+                return replace(stored, records=tail.records, sum=tail.sum)
+        notes = read_records(folder, segments, 1, tail.records, reverse=True, may_be=_NOTES)
+        labels = newest_labels(notes) or {}
+        with suppress(CorruptRecord):  # the labels may be in records that can be read
+            origin = origin_of(read_records(folder, segments, 1, min(BEGINNING, tail.records)))
+        facts = facts_from(labels, origin)
     except (SessionNotFound, CorruptRecord, FileNotFoundError):
         return None
-    return LabelEntry(card.order, tail.records, tail.sum, labels if newer is None else encoded_labels(newer))
+    return LabelEntry(card.order, tail.records, tail.sum, encoded_facts(facts))
+
+
+def _goes_on(stored: LabelEntry, card: SessionFile, tail: Tail) -> bool:
+    """Whether the log may only have got more records since, behind those that tell where it comes from."""
+    begins = max(card.parent_records, BEGINNING)
+    return stored.order == card.order and begins <= stored.records < tail.records and stored.labels.startswith(FACTS)

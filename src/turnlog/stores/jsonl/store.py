@@ -29,6 +29,7 @@ from ...log.store import (
     Inventory,
     Packed,
     Problem,
+    SessionFacts,
     SessionInfo,
     Swept,
     check_parent,
@@ -40,7 +41,7 @@ from ...log.store import (
 from ..base import BaseStore, KeySlot
 from ..blobs import BlobFolder, is_blob_name, unused, whole_blob
 from ..folders import FREE_SOME, Durability, advice, check_durability
-from ..labels import decoded_labels, has_labels, where_given
+from ..labels import decoded_facts, has_labels, where_given
 from ..leases import FolderLocks
 from ..records import (
     Segment,
@@ -218,8 +219,25 @@ class FilesStore(BaseStore):
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
         """See `Store.sessions`. A session whose card is damaged or missing is listed by its file name."""
-        self._check_open()
         asked = where_given(where)
+        logs, damaged = self._readable_logs()
+        if asked:
+            self._update_index(logs)
+            known = {stem: decoded_facts(entry.labels) for stem, entry in self._entries.items()}
+            logs = [log for log in logs if log[0] in known and has_labels(known[log[0]].labels, asked)]
+            damaged = []
+        logs.sort(key=lambda each: (each[2].updated, each[1].order), reverse=True)
+        return [*(_info(card, tail) for _, card, tail in logs), *damaged][:limit]
+
+    def facts(self) -> dict[str, SessionFacts]:
+        logs, _ = self._readable_logs()
+        self._update_index(logs)
+        names = {stem: card.session for stem, card, _ in logs}
+        return {names[stem]: decoded_facts(entry.labels) for stem, entry in self._entries.items()}
+
+    def _readable_logs(self) -> tuple[list[tuple[str, SessionFile, Tail]], list[SessionInfo]]:
+        """The logs with their cards and ends, and the sessions whose card is damaged or missing, by their file name."""
+        self._check_open()
         logs = []
         damaged = [SessionInfo(stem.partition("~")[0], "", "", "", 0, 0) for stem in self._folder.without_card()]
         with self._lock:
@@ -233,15 +251,10 @@ class FilesStore(BaseStore):
                     self._folder.check_log(stem)
                 except CorruptRecord:
                     damaged.append(SessionInfo(stem.partition("~")[0], "", "", "", 0, 0))
-            if asked:
-                logs, damaged = self._with_labels(logs, asked), []
-        logs.sort(key=lambda each: (each[2].updated, each[1].order), reverse=True)
-        return [*(_info(card, tail) for _, card, tail in logs), *damaged][:limit]
+        return logs, damaged
 
-    def _with_labels(
-        self, logs: list[tuple[str, SessionFile, Tail]], where: Mapping[str, str]
-    ) -> list[tuple[str, SessionFile, Tail]]:
-        """The logs with these labels. Unless the store is open for reading only, the index is brought up to date."""
+    def _update_index(self, logs: Sequence[tuple[str, SessionFile, Tail]]) -> None:
+        """Bring the entries of the index up to date, also on disk unless the store is open for reading only."""
         stored_entries = read_entries(self._folder)
         if self._read_only:
             stored_entries |= self._entries
@@ -251,8 +264,6 @@ class FilesStore(BaseStore):
         self._entries = {stem: entry for stem, entry in current_entries.items() if entry is not None}
         if self._entries != stored_entries and not self._read_only:
             write_entries(self._folder, self._entries)
-        has = {stem for stem, entry in self._entries.items() if has_labels(decoded_labels(entry.labels), where)}
-        return [log for log in logs if log[0] in has]
 
     def rename(self, session_id: str, title: str) -> None:
         with self._changing():

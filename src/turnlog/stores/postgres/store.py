@@ -19,6 +19,7 @@ from ...log.store import (
     Packed,
     Problem,
     RecordStore,
+    SessionFacts,
     SessionInfo,
     Swept,
     check_parent,
@@ -28,7 +29,7 @@ from ...log.store import (
 from ..base import BaseStore, KeySlot
 from ..billing import billed_once
 from ..blobs import whole_blob
-from ..labels import KnownLabels, decoded_labels, encoded_labels, entries_of, has_labels, labels_of, where_given
+from ..labels import FACTS, KnownLabels, decoded_facts, encoded_facts, entries_of, facts_of, has_labels, where_given
 from ..leases import Lease
 from ..records import (
     COLUMNS,
@@ -57,7 +58,7 @@ from .verify import verify
 #
 # The index of labels in a PostgreSQL store. It is filled when somebody asks for labels, never during an append.
 #
-# The table `turnlog_labels` has, for each session, its labels as of a record, with the checksum of that record. An
+# The table `turnlog_labels` has, for each session, its facts as of a record, with the checksum of that record. An
 # entry counts as long as the session still has that checksum there and no newer note. So records that an older
 # version of turnlog appends or rewrites meanwhile are noticed, although it does not know the table.
 
@@ -72,35 +73,38 @@ _NEWER = "exists (select 1 from turnlog_records where log = s.no and kind = 'not
 _COLUMNS = ", ".join(f"s.{name}" for name in COLUMNS.split(", "))
 _BEHIND = f"""select {_COLUMNS} from turnlog_sessions as s left join turnlog_labels as entry on entry.no = s.no
     where s.id is not null and (entry.no is null or entry.records > s.records
-        or entry.head is distinct from {_SUM} or (entry.records < s.records and {_NEWER}))
+        or entry.head is distinct from {_SUM} or left(entry.labels, {len(FACTS)}) <> '{FACTS}'
+        or (entry.records < s.records and {_NEWER}))
     order by s.no"""
 _ALL = f"select {COLUMNS} from turnlog_sessions where id is not null order by no"
-_FOUND = """select no from turnlog_labels
-    where labels = any(%s) and no in (select no from turnlog_sessions where id is not null)"""
 _ENTRIES = """select entry.no, id, labels from turnlog_labels as entry join turnlog_sessions as s on s.no = entry.no
     where id is not null order by entry.no"""
+_NAMES = "select no, id from turnlog_sessions where id is not null"
 _NOTE = """insert into turnlog_labels (no, records, head, labels) values (%s, %s, %s, %s)
     on conflict (no) do update set records = excluded.records, head = excluded.head, labels = excluded.labels"""
 
 
-def numbers(database: Database, store: RecordStore, known_labels: KnownLabels, where: Mapping[str, str]) -> list[int]:
-    """The numbers of the sessions with these labels. The index is brought up to date first; sessions that it still
-    lacks, as in a store that is open for reading only, are read."""
+def facts_by_number(database: Database, store: RecordStore, known_labels: KnownLabels) -> dict[int, SessionFacts]:
+    """The facts of each session, by number. The index is brought up to date first; sessions that it still lacks, as in
+    a store that is open for reading only, are read."""
     rest = database.read(_behind)
     if rest and not database.read_only:
         with suppress(StoreError):  # the user may only read these tables, or the server is in trouble
             _note(database, store, rest)
         rest = database.read(_behind)
-    matching = set(known_labels.matching(store, [(row.no, row.info()) for row in rest], where))
-    return sorted(matching | (database.read(partial(_found, where=where)) - {row.no for row in rest}))
+    known = known_labels.facts(store, [(row.no, row.info()) for row in rest])
+    behind = {row.no for row in rest}
+    return known | {no: facts for no, facts in database.read(_indexed).items() if no not in behind}
 
 
-def _found(db: Db, where: Mapping[str, str]) -> set[int]:
+def _indexed(db: Db) -> dict[int, SessionFacts]:
     if not _has_index(db):
-        return set()
-    label_texts = [labels for (labels,) in db.execute("select distinct labels from turnlog_labels")]
-    asked = [labels for labels in label_texts if has_labels(decoded_labels(labels), where)]
-    return {no for (no,) in db.execute(_FOUND, (asked,))}
+        return {}
+    facts = {}
+    for no, _, text in db.execute(_ENTRIES).fetchall():
+        with suppress(ValueError, LookupError, TypeError, AttributeError):  # damaged, or by an older turnlog
+            facts[no] = decoded_facts(text)
+    return facts
 
 
 def _note(database: Database, store: RecordStore, rows: Iterable[SessionRow]) -> None:
@@ -117,7 +121,7 @@ def renew_if_wrong(db: Db, store: RecordStore) -> list[Problem]:
     """Compare the index with the notes. If they differ, empty it."""
     behind = {row.no for row in _behind(db)}
     for no, name, labels in db.execute(_ENTRIES).fetchall():
-        if no not in behind and labels != encoded_labels(labels_of(store, name)):
+        if no not in behind and labels != encoded_facts(facts_of(store, name)):
             db.execute("delete from turnlog_labels")
             what = f"the index of labels was damaged (session {name!r}); the next question for labels builds it again"
             return [Problem("", 0, what)]
@@ -282,11 +286,21 @@ class PostgresStore(BaseStore):
 
     def sessions(self, *, limit: int | None = None, where: Mapping[str, str] | None = None) -> list[SessionInfo]:
         asked = where_given(where)
-        among = numbers(self._database, self, self._labels, asked) if asked else None
+        among = self._with_labels(asked) if asked else None
         query = _LIST.format("" if among is None else "and no = any(%s)")
         values = (limit,) if among is None else (among, limit)
         rows = self._database.read(lambda db: db.execute(query, values, binary=True).fetchall())
         return [row_of(each).info() for each in rows]
+
+    def _with_labels(self, where: Mapping[str, str]) -> list[int]:
+        """The numbers of the sessions with these labels."""
+        facts = facts_by_number(self._database, self, self._labels)
+        return sorted(no for no, known in facts.items() if has_labels(known.labels, where))
+
+    def facts(self) -> dict[str, SessionFacts]:
+        facts = facts_by_number(self._database, self, self._labels)
+        names: dict[int, str] = self._database.read(lambda db: dict(db.execute(_NAMES).fetchall()))
+        return {names[no]: known for no, known in facts.items() if no in names}
 
     def rename(self, session_id: str, title: str) -> None:
         self._database.write(

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import monotonic
 
 from ..._platform.files import open_handle
 from ..._platform.stdlib import LOG, shlex
@@ -210,8 +211,7 @@ class Database:
     def _prepare(self, db: sqlite3.Connection, outdated: bool) -> None:
         if outdated:  # takes effect for a file without tables, and when a file is rewritten
             db.execute("pragma auto_vacuum = incremental")
-        if db.execute("pragma journal_mode").fetchone()[0] != "wal":
-            db.execute("pragma journal_mode = wal")
+        _begin_log(db)
         db.execute(f"pragma synchronous = {self._durability}")
         db.execute(f"pragma journal_size_limit = {_WAL_LIMIT_BYTES}")
         limit_log(db)
@@ -355,6 +355,21 @@ def _create_file(path: Path) -> None:
             raise StoreError(f"{path} is a folder; name the store's file in it") from None
     except OSError as error:
         raise StoreError(f"cannot create the store {path}: {error.strerror}{advice(error)}") from error
+
+
+def _begin_log(db: sqlite3.Connection) -> None:
+    """Give a new file a write-ahead log. Where another process does so at this moment, SQLite fails at once, whatever
+    its timeout: then wait as for any write, and look again."""
+    until = monotonic() + _BUSY_SECONDS
+    while db.execute("pragma journal_mode").fetchone()[0] != "wal":
+        try:
+            db.execute("pragma journal_mode = wal")
+            return  # also without one, on a disk that can have none
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > until:
+                raise
+            db.execute("begin immediate")
+            db.execute("rollback")
 
 
 def limit_log(db: sqlite3.Connection) -> None:

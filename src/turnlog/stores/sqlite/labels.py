@@ -1,20 +1,20 @@
 """The index of labels in an SQLite store. It is filled when somebody asks for labels, never during an append.
 
-The table `labelled` has, for each session, its labels at a record, with the checksum of that record. An entry is valid
-as long as the session still has that checksum there and no newer note. So records that an older version of turnlog
-appends or rewrites meanwhile are noticed, although it does not know the table.
+The table `labelled` has, for each session, its facts (see `labels.encoded_facts`) at a record, with the checksum of
+that record. An entry is valid as long as the session still has that checksum there and no newer note. So records that
+an older version of turnlog appends or rewrites meanwhile are noticed, although it does not know the table.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
 
 from ...errors import CorruptRecord, StoreError
-from ...log.store import Problem, RecordStore
-from ..labels import KnownLabels, decoded_labels, encoded_labels, entries_of, has_labels, labels_of
+from ...log.store import Problem, RecordStore, SessionFacts
+from ..labels import FACTS, KnownLabels, decoded_facts, encoded_facts, entries_of, facts_of
 from ..records import COLUMNS, SessionRow
 from .database import Database
 from .schema import INDEXED, LABELS_VERSION, RARE, version_of
@@ -30,28 +30,29 @@ _NEWER = f"""exists (select 1 from records {INDEXED} where kind = 'note' {RARE}
 _COLUMNS = ", ".join(f"s.{name}" for name in COLUMNS.split(", "))
 _BEHIND = f"""select {_COLUMNS} from sessions as s left join labelled as entry on entry.no = s.no
     where s.id is not null and (entry.no is null or entry.records > s.records or entry.head is not {_SUM}
+        or substr(entry.labels, 1, {len(FACTS)}) <> '{FACTS}'
         or (entry.records < s.records and {_NEWER})) order by s.no"""
 _ALL = f"select {COLUMNS} from sessions where id is not null order by no"
 _ENTRIES = "select no, labels from labelled where no in (select no from sessions where id is not null)"
 _NOTE = "insert or replace into labelled (no, records, head, labels) values (?, ?, ?, ?)"
 
 
-def numbers(database: Database, store: RecordStore, known_labels: KnownLabels, where: Mapping[str, str]) -> list[int]:
-    """The numbers of the sessions with these labels. The index is brought up to date first; sessions that it still
-    lacks, as in a store that is open for reading only, are read."""
+def facts_by_number(database: Database, store: RecordStore, known_labels: KnownLabels) -> dict[int, SessionFacts]:
+    """The facts of each session, by number. The index is brought up to date first; sessions that it still lacks, as in
+    a store that is open for reading only, are read."""
     try:
-        rest, indexed = _by_index(database, store, where)
+        rest, indexed = _by_index(database, store)
     except CorruptRecord:  # the index is damaged; if the records are damaged as well, reading reports it
         with database.reading() as db:
-            rest, indexed = _rows(db, _ALL), set()
-    return sorted(indexed.union(known_labels.matching(store, [(row.no, row.info()) for row in rest], where)))
+            rest, indexed = _rows(db, _ALL), {}
+    return indexed | known_labels.facts(store, [(row.no, row.info()) for row in rest])
 
 
-def _by_index(database: Database, store: RecordStore, where: Mapping[str, str]) -> tuple[list[SessionRow], set[int]]:
-    """The sessions that the index lacks, and the numbers of the others that have these labels."""
+def _by_index(database: Database, store: RecordStore) -> tuple[list[SessionRow], dict[int, SessionFacts]]:
+    """The sessions that the index lacks, and the facts of the others, by number."""
     with database.reading() as db:
         if version_of(db) < LABELS_VERSION:
-            return _rows(db, _ALL), set()
+            return _rows(db, _ALL), {}
         rest = _rows(db, _BEHIND)
     if rest and not database.read_only:
         with suppress(StoreError):  # the disk is full, or others keep writing
@@ -60,7 +61,12 @@ def _by_index(database: Database, store: RecordStore, where: Mapping[str, str]) 
         rest = _rows(db, _BEHIND) if rest else rest
         unknown = {row.no for row in rest}
         entries = db.execute(_ENTRIES).fetchall()
-    return rest, {no for no, labels in entries if no not in unknown and _has(labels, where)}
+    facts = {}
+    for no, text in entries:
+        if no not in unknown:
+            with suppress(ValueError, LookupError, TypeError, AttributeError):  # damaged
+                facts[no] = decoded_facts(text)
+    return rest, facts
 
 
 def _note(database: Database, store: RecordStore, rows: Iterable[SessionRow]) -> None:
@@ -81,7 +87,7 @@ def renew_if_wrong(db: sqlite3.Connection, store: RecordStore) -> list[Problem]:
     behind = {row.no for row in _rows(db, _BEHIND)}
     for no, labels in db.execute(_ENTRIES).fetchall():
         name = db.execute("select id from sessions where no = ?", (no,)).fetchone()[0]
-        if no not in behind and labels != encoded_labels(labels_of(store, name)):
+        if no not in behind and labels != encoded_facts(facts_of(store, name)):
             reset(db)
             what = f"the index of labels was damaged (session {name!r}); the next question for labels builds it again"
             return [Problem("", 0, what)]
@@ -90,9 +96,3 @@ def renew_if_wrong(db: sqlite3.Connection, store: RecordStore) -> list[Problem]:
 
 def _rows(db: sqlite3.Connection, query: str) -> list[SessionRow]:
     return list(map(SessionRow._make, db.execute(query).fetchall()))
-
-
-def _has(labels: str, where: Mapping[str, str]) -> bool:
-    with suppress(ValueError):  # damaged
-        return has_labels(decoded_labels(labels), where)
-    return False

@@ -23,6 +23,7 @@ from ...log.store import (
     Inventory,
     Packed,
     Problem,
+    SessionFacts,
     SessionInfo,
     Swept,
     check_parent,
@@ -33,7 +34,7 @@ from ..base import BaseStore, KeySlot
 from ..billing import billed_once
 from ..blobs import BlobFolder, is_blob_name, whole_blob
 from ..folders import Durability, check_durability
-from ..labels import KnownLabels, where_given
+from ..labels import KnownLabels, has_labels, where_given
 from ..leases import FolderLocks
 from ..records import (
     COLUMNS,
@@ -56,7 +57,7 @@ from ..search import Search
 from .damaged import mended
 from .database import Database
 from .index import catch_up, is_behind, renew_if_damaged
-from .labels import numbers, renew_if_wrong
+from .labels import facts_by_number, renew_if_wrong
 from .packs import held, pack
 from .reading import Reader
 from .retention import inventory, reclaim, sweep, used_bytes
@@ -297,9 +298,16 @@ class SqliteStore(BaseStore):
             state = self._state(db)  # first, so that labels set in between are noticed the next time
         if self._asked[:2] == (state, where):
             return self._asked[2]
-        matching = numbers(self._database, self, self._labels, where)
+        facts = facts_by_number(self._database, self, self._labels)
+        matching = sorted(no for no, known in facts.items() if has_labels(known.labels, where))
         self._asked = state, dict(where), matching
         return matching
+
+    def facts(self) -> dict[str, SessionFacts]:
+        facts = facts_by_number(self._database, self, self._labels)
+        with self._database.reading() as db:
+            names = dict(db.execute("select no, id from sessions where id is not null"))
+        return {names[no]: known for no, known in facts.items() if no in names}
 
     def usages(self) -> dict[str, Bills]:
         with self._database.reading() as db:

@@ -55,7 +55,9 @@ def situation_of(
     applied_budget = strategy.applied_to(budget)
     blocks = tuple(blocks_of(items, pinned, gap))
     system = fixed + sum(block.tokens for block in blocks if block.stays == "system text")
-    marks_beside = partial(_marks, partial(applied_budget.marks, window, system, scale=scale, known=known), cleared)
+    whole = strategy.whole_goal and budget.goal is None
+    marks = partial(applied_budget.marks, window, system, scale=scale, known=known, whole=whole)
+    marks_beside = partial(_marks, marks, cleared)
     situation = CompactionInput(
         blocks=blocks,
         fixed=fixed,

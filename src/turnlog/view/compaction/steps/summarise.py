@@ -353,8 +353,8 @@ def _with_kept(situation: CompactionInput, start: int, end: int, head: int, targ
     results = [block for block in results if not block.stays]
     staying = sum(block.tokens for block in blocks[start:end] if block.stays)
     held = staying + total(blocks[end:])
-    # Closer to the limit, the next turn would need a new summary. One made ahead is used only some turns later.
-    most = (marks.goal + marks.limit) // 2 - max(0, marks.trigger - situation.size) - head
+    # One made ahead is used only some turns later.
+    most = marks.goal - max(0, marks.trigger - situation.size) - head
     if held + total(results) <= most - target // 2:
         target = min(target, most - held - total(results))
         return _Cut(start, end, tuple(results), target)

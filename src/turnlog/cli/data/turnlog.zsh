@@ -1,0 +1,228 @@
+#compdef turnlog
+# Made by scripts/completions.py from the parser of turnlog. Changes here are lost.
+_turnlog_ids() {
+    local id told
+    local -a found
+    while IFS=$'\t' read -r id told; do
+        found+=("${id//:/\\:}:$told")
+    done < <("${words[1]/#\~/$HOME}" completion ids "${(@)words[2,CURRENT-1]}" "$cur" 2>/dev/null)
+    _describe -V session found
+}
+_turnlog_files() {
+    _files
+}
+_turnlog_words() {
+    compadd -- "$@"
+}
+_turnlog_commands() {
+    local -a commands=(
+        'chat:talk with a model, which has tools for this folder'
+        'import:store transcripts of agents, and request bodies, as sessions'
+        'ls:list the sessions, the last changed first'
+        'fork:start a new session with the records of another one'
+        'rename:give a session another title'
+        'rm:delete sessions; forks of them keep all their records'
+        'show:show what was said and done in a session'
+        'diff:show how a session changed files'
+        'search:find words in the messages and other records of one session, or of all'
+        'errors:list the calls of a session that failed, and whether that was mended'
+        'memory:list the files, commands, errors and other things of a session, and what became of them'
+        'recall:find how something was done before, in all sessions of the store'
+        'handoff:go on with a session in another agent program: print a prompt for it, or start it'
+        'request:print the request that would be sent to a model'
+        'context:draw what fills the model'"'"'s window'
+        'compact:make a session'"'"'s requests smaller; its log keeps every record'
+        'undo:undo the last decision that made a session'"'"'s requests smaller'
+        'why:show which messages requests contain, and why others are left out'
+        'rewind:go back in a conversation; its log keeps every record'
+        'check:list what a provider would refuse in a request body'
+        'fit:make a request body fit a budget, without a store'
+        'count:count the tokens of a request or a session'
+        'cache:list what requests read from the provider'"'"'s prompt cache, and why they read less'
+        'models:show facts about models: limits, prices, abilities, and their sources'
+        'export:write a session in one of several formats'
+        'visualize:show how an agent moved through images, step by step'
+        'gc:delete old sessions until the store is within its limits'
+        'keep:protect sessions from gc, or unprotect them'
+        'verify:look for damage in one session, or in the whole store'
+        'doctor:list what a session left unfinished, and contradictions'
+        'scan:look for keys, tokens and passwords in sessions'
+        'scrub:replace secrets in a session by [redacted:...]; this rewrites its records and cannot be undone'
+        'salvage:make a new session of all records of a damaged one that can be read'
+        'pack:compress the records of sessions'
+        'copy:copy the store into another one, encrypted or not'
+        'rekey:change the key of an encrypted store'
+        'config:show the settings and where each comes from'
+        'completion:print a script by which a shell completes commands, options and sessions'
+        'demo:show what turnlog does, on a made-up conversation; takes a few seconds'
+        'help:list the commands, or show how one is used'
+    )
+    _describe command commands
+}
+_turnlog() {
+    local cur=$words[CURRENT] prev=$words[CURRENT-1] command= i
+    for ((i = 2; i < CURRENT; i++)); do
+        case $words[i] in
+            --store|--key) i=$((i + 1)) ;;
+            -*) ;;
+            *) command=$words[i]; break ;;
+        esac
+    done
+    case "$command $prev" in
+        *' --store') _turnlog_files; return ;;
+        *' --key') return ;;
+        'chat --model') :; return ;;
+        'chat --program') _turnlog_words claude gemini codex; return ;;
+        'chat --base-url') :; return ;;
+        'chat --server') :; return ;;
+        'chat --session') _turnlog_ids; return ;;
+        'chat --allow') :; return ;;
+        'chat -p') :; return ;;
+        'import --discover') _turnlog_files ;;
+        'import --newer-than') :; return ;;
+        'ls -n') :; return ;;
+        'ls --since') :; return ;;
+        'ls --agent') :; return ;;
+        'ls --folder') _turnlog_files; return ;;
+        'ls --source') _turnlog_words interactive non-interactive embedded-server mcp resumed; return ;;
+        'ls --label') :; return ;;
+        'fork --at') :; return ;;
+        'show --turn') :; return ;;
+        'show --last') :; return ;;
+        'show --at') :; return ;;
+        'show --since') :; return ;;
+        'show --agent') :; return ;;
+        'diff --turn') :; return ;;
+        'diff --root') _turnlog_files; return ;;
+        'search --session') _turnlog_ids; return ;;
+        'search --role') :; return ;;
+        'search --tool') :; return ;;
+        'search --label') :; return ;;
+        'search --since') :; return ;;
+        'search --until') :; return ;;
+        'search --limit') :; return ;;
+        'memory --kind') _turnlog_words file symbol command url error id branch person; return ;;
+        'memory --limit') :; return ;;
+        'recall --tokens') :; return ;;
+        'recall --label') :; return ;;
+        'handoff --to') _turnlog_words claude codex gemini; return ;;
+        'handoff --budget') :; return ;;
+        'handoff --now') :; return ;;
+        'handoff --session-file') _turnlog_files; return ;;
+        'request --to') _turnlog_words openai-chat openai-responses anthropic google google-interactions; return ;;
+        'request --model') :; return ;;
+        'request --server') :; return ;;
+        'request --budget') :; return ;;
+        'request --strategy') :; return ;;
+        'context --to') _turnlog_words openai-chat openai-responses anthropic google google-interactions; return ;;
+        'context --model') :; return ;;
+        'context --server') :; return ;;
+        'context --budget') :; return ;;
+        'context --strategy') :; return ;;
+        'compact --keep') :; return ;;
+        'compact --budget') :; return ;;
+        'compact --strategy') :; return ;;
+        'compact --to') _turnlog_words openai-chat openai-responses anthropic google google-interactions; return ;;
+        'compact --model') :; return ;;
+        'compact --server') :; return ;;
+        'rewind --turns') :; return ;;
+        'rewind --to') :; return ;;
+        'check --as') _turnlog_words openai-chat openai-responses anthropic google google-interactions; return ;;
+        'check --model') :; return ;;
+        'check --server') :; return ;;
+        'fit --max-tokens') :; return ;;
+        'fit --model') :; return ;;
+        'fit --as') _turnlog_words openai-chat openai-responses anthropic google google-interactions; return ;;
+        'fit --strategy') :; return ;;
+        'count --model') :; return ;;
+        'export --format') _turnlog_words html markdown markdown-messages markdown-records json jsonl openai-chat openai-responses anthropic google google-interactions; return ;;
+        'export -o'|'export --output') _turnlog_files; return ;;
+        'visualize -o'|'visualize --output') _turnlog_files; return ;;
+        'visualize --format') _turnlog_words html png; return ;;
+        'visualize --max-history-images') :; return ;;
+        'gc --older-than') :; return ;;
+        'gc --max-disk') :; return ;;
+        'gc --max-size') :; return ;;
+        'gc --max-sessions') :; return ;;
+        'gc --compress-after') :; return ;;
+        'pack --older-than') :; return ;;
+        'copy --new-key') :; return ;;
+        'rekey --new-key') :; return ;;
+    esac
+    case "$command $cur" in
+        ' -'*) _turnlog_words --help --version --store --key ;;
+        ' '*) _turnlog_commands ;;
+        'chat -'*) _turnlog_words --help --model --program --base-url --server --continue --session --allow --json -p --store --key ;;
+        'import -'*) _turnlog_words --help --discover --newer-than --verbose --json --unredacted --store --key ;;
+        'import '*) _turnlog_files ;;
+        'ls -'*) _turnlog_words --help --all --since --agent --folder --cost --source --label --json -n --store --key ;;
+        'fork -'*) _turnlog_words --help --at --store --key ;;
+        'fork '*) _turnlog_ids ;;
+        'rename -'*) _turnlog_words --help --store --key ;;
+        'rename '*) _turnlog_ids ;;
+        'rm -'*) _turnlog_words --help --yes --store --key ;;
+        'rm '*) _turnlog_ids ;;
+        'show -'*) _turnlog_words --help --turn --last --at --full --records --cost --tools --turns --all --since --agent --json --store --key ;;
+        'show '*) _turnlog_ids ;;
+        'diff -'*) _turnlog_words --help --turn --rewound --stat --root --json --store --key ;;
+        'diff '*) _turnlog_ids ;;
+        'search -'*) _turnlog_words --help --session --role --tool --label --since --until --limit --json --store --key ;;
+        'errors -'*) _turnlog_words --help --open --json --store --key ;;
+        'errors '*) _turnlog_ids ;;
+        'memory -'*) _turnlog_words --help --kind --limit --json --store --key ;;
+        'memory '*) _turnlog_ids ;;
+        'recall -'*) _turnlog_words --help --tokens --label --for-model --json --store --key ;;
+        'handoff -'*) _turnlog_words --help --to --budget --now --start --session-file --json --store --key ;;
+        'handoff '*) _turnlog_ids; _turnlog_files ;;
+        'request -'*) _turnlog_words --help --to --model --server --budget --strategy --explain --json --store --key ;;
+        'request '*) _turnlog_ids; _turnlog_files ;;
+        'context -'*) _turnlog_words --help --to --model --server --budget --strategy --json --store --key ;;
+        'context '*) _turnlog_ids; _turnlog_files ;;
+        'compact -'*) _turnlog_words --help --keep --budget --strategy --to --model --server --dry-run --json --store --key ;;
+        'compact '*) _turnlog_ids ;;
+        'undo -'*) _turnlog_words --help --json --store --key ;;
+        'undo '*) _turnlog_ids ;;
+        'why -'*) _turnlog_words --help --json --store --key ;;
+        'why '*) _turnlog_ids; _turnlog_files ;;
+        'rewind -'*) _turnlog_words --help --turns --to --undo --dry-run --json --store --key ;;
+        'rewind '*) _turnlog_ids ;;
+        'check -'*) _turnlog_words --help --as --model --server --json --store --key ;;
+        'check '*) _turnlog_files ;;
+        'fit -'*) _turnlog_words --help --max-tokens --model --as --strategy --store --key ;;
+        'fit '*) _turnlog_files ;;
+        'count -'*) _turnlog_words --help --model --json --store --key ;;
+        'count '*) _turnlog_ids; _turnlog_files ;;
+        'cache -'*) _turnlog_words --help --json --store --key ;;
+        'cache '*) _turnlog_ids ;;
+        'models -'*) _turnlog_words --help --servers --json --store --key ;;
+        'export -'*) _turnlog_words --help --format --output --messages --records --open --store --key ;;
+        'export '*) _turnlog_ids ;;
+        'visualize -'*) _turnlog_words --help --output --format --max-history-images --open --store --key ;;
+        'visualize '*) _turnlog_ids; _turnlog_files ;;
+        'gc -'*) _turnlog_words --help --dry-run --older-than --max-disk --max-size --max-sessions --compress-after --yes --json --store --key ;;
+        'keep -'*) _turnlog_words --help --undo --store --key ;;
+        'keep '*) _turnlog_ids ;;
+        'verify -'*) _turnlog_words --help --json --store --key ;;
+        'verify '*) _turnlog_ids ;;
+        'doctor -'*) _turnlog_words --help --strict --fix --json --store --key ;;
+        'doctor '*) _turnlog_ids ;;
+        'scan -'*) _turnlog_words --help --json --store --key ;;
+        'scan '*) _turnlog_ids ;;
+        'scrub -'*) _turnlog_words --help --yes --store --key ;;
+        'scrub '*) _turnlog_ids ;;
+        'salvage -'*) _turnlog_words --help --store --key ;;
+        'salvage '*) _turnlog_ids ;;
+        'pack -'*) _turnlog_words --help --older-than --store --key ;;
+        'pack '*) _turnlog_ids ;;
+        'copy -'*) _turnlog_words --help --new-key --store --key ;;
+        'copy '*) _turnlog_files ;;
+        'rekey -'*) _turnlog_words --help --new-key --store --key ;;
+        'config -'*) _turnlog_words --help --path --json --store --key ;;
+        'completion -'*) _turnlog_words --help --store --key ;;
+        'completion '*) _turnlog_words bash zsh fish ;;
+        'demo -'*) _turnlog_words --help --store --key ;;
+        'help -'*) _turnlog_words --help --store --key ;;
+        'help '*) _turnlog_commands ;;
+    esac
+}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then _turnlog "$@"; else compdef _turnlog turnlog; fi
