@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -57,15 +57,15 @@ class Answering:
         self.is_answered = False
         """Whether a whole answer is on record."""
 
-    def begin(self, status: int, headers: Mapping[str, str], whole: Callable[[bytes], bytes]) -> None:
-        """Take the head of the response. `whole` decodes a body whose coding is not decoded here piece by piece."""
+    def begin(self, status: int, kind: str, coding: str = "", whole: Callable[[bytes], bytes] | None = None) -> None:
+        """Take the head of the response: its content type and coding. `whole` decodes a body whose coding is not
+        decoded piece by piece."""
         self._status = status
-        coding = headers.get("content-encoding", "identity").strip().lower()
-        if coding in ("gzip", "deflate"):
+        if coding.strip().lower() in ("gzip", "deflate"):
             self._decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # either, by its header
-        elif coding != "identity":
+        elif coding.strip().lower() not in ("", "identity"):
             self._whole = whole
-        if status < 400 and "text/event-stream" in headers.get("content-type", ""):
+        if status < 400 and "text/event-stream" in kind:
             self._events = ServerSentEvents()
 
     def feed(self, piece: bytes) -> None:

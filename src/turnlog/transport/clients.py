@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -97,13 +97,22 @@ def _changed(library: Any, request: Any, asked: Asked | None) -> Any:
     )
 
 
-def _begun(library: Any, answering: Answering, response: Any) -> None:
-    coding = {"content-encoding": response.headers.get("content-encoding", "")}
+def _begin(library: Any, recorder: Recorder, answering: Answering, response: Any, tee: Callable[..., Any]) -> None:
+    """Record the response as it is read, or at once if a transport has read it already."""
+    kind, coding = response.headers.get("content-type", ""), response.headers.get("content-encoding", "")
+    if response.is_stream_consumed:
+        answering.begin(response.status_code, kind)
+        recorder.feed(answering, response.content)
+        recorder.end(answering)
+        return
+    headers = {"content-encoding": coding}
     answering.begin(
         response.status_code,
-        response.headers,
-        lambda body: bytes(library.Response(200, headers=coding, content=body).content),
+        kind,
+        coding,
+        lambda body: bytes(library.Response(200, headers=headers, content=body).content),
     )
+    response.stream = tee(response.stream, recorder, answering)
 
 
 def _with_defaults(library: Any, options: dict[str, Any]) -> dict[str, Any]:
@@ -196,8 +205,7 @@ def _classes(name: str) -> tuple[Any, Any]:
             except BaseException as error:
                 self._recorder.end(asked.answering, described(error))
                 raise
-            _begun(library, asked.answering, response)
-            response.stream = Tee(response.stream, self._recorder, asked.answering)
+            _begin(library, self._recorder, asked.answering, response, Tee)
             if not stream:
                 try:
                     response.read()
@@ -236,8 +244,7 @@ def _classes(name: str) -> tuple[Any, Any]:
                 raise
             if asked is None:
                 return response
-            _begun(library, asked.answering, response)
-            response.stream = AsyncTee(response.stream, self._recorder, asked.answering)
+            _begin(library, self._recorder, asked.answering, response, AsyncTee)
             if not stream:
                 try:
                     await response.aread()
