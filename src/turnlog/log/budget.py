@@ -16,6 +16,9 @@ from ..errors import InputError
 _UNKNOWN_TRIGGER = 100_000
 """The highest trigger, in tokens, for a model whose window is not known."""
 
+_NO_LIMIT = 2**53
+"""More tokens than any request has, and exact in the JSON of every language."""
+
 
 class Thresholds(Struct, frozen=True):
     """A budget in tokens for one request. A request never exceeds `limit`; one above `trigger` is made smaller, down to
@@ -40,6 +43,8 @@ class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     A request that would have more tokens than `trigger` is made smaller, down to `goal`. A number greater than 1 is a
     number of tokens, a smaller one a share: for `trigger` a share of the limit; for `goal`, the parts that cannot be
     left out plus this share of the rest up to the trigger. None: that of the strategy, or else 1.0 and 0.5.
+
+    With `unlimited`, no request is made smaller, however small the model's window is.
     """
 
     max_tokens: int = 0
@@ -48,6 +53,7 @@ class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
     safety: float = 0.10
     trigger: float | None = None
     goal: float | None = None
+    unlimited: bool = False
 
     def marks(
         self, window: int, fixed: int, floor: int, *, scale: float = 1.0, known: bool = True, whole: bool = False
@@ -59,6 +65,8 @@ class Budget(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True):
         a known model. `whole`: a share as goal is one of the trigger, as far as this leaves half of what can be left
         out.
         """
+        if self.unlimited:
+            return Thresholds(_NO_LIMIT, _NO_LIMIT, _NO_LIMIT)
         limit = self.max_tokens
         if not limit or (known and limit > window):
             limit = int(window * (1 - self.safety)) - self.answer - max(0, self.system - fixed)

@@ -196,9 +196,8 @@ class Absorber:
             speaker = provider(given.provider if given is not None else provider_of(plain))
             key = speaker.conversation
             rest = {name: value for name, value in plain.items() if name != key}
-            items = plain.get(key) or []
-            items = items if isinstance(items, list) else [{"role": "user", "content": items}]
-            digests, rest_digest = [_digest(item) for item in items], _digest(rest)
+            items = items_of(plain, speaker)
+            digests, rest_digest = [digest_of(item) for item in items], digest_of(rest)
             known = len(self._seen) if self._seen and digests[: len(self._seen)] == self._seen else 0
             around = None if known and rest_digest == self._rest else speaker.parse({**rest, key: []})
             if around is not None and bool(around.messages) != self._outside:
@@ -215,7 +214,7 @@ class Absorber:
                 self._begin_with(_text_of(around.messages))
         else:
             self._outside = bool(around is not None and around.messages)
-            leading = next((i for i, message in enumerate(messages) if message.role != "system"), len(messages))
+            leading = _leading(messages)
             beginning = (*(around.messages if around is not None else ()), *messages[:leading])
             self._whole(_text_of(beginning), messages[leading:])
         answers_last = bool(items) and bool(messages) and messages[-1].role == "assistant"
@@ -267,9 +266,7 @@ class Absorber:
         past, log = self._past, self._parts.log
         past.take(log.on_disk.records(past.last + 1))
         units = units_of(messages)
-        digests = [
-            digest if (redactor := log.redactor) is None else _as_kept(group, redactor) for digest, group in units
-        ]
+        digests = _as_kept(units, log.redactor)
         before = past.units[since:]
         change = compared(before, digests)
 
@@ -299,10 +296,31 @@ def _text_of(messages: Iterable[Message]) -> str:
     return "\n\n".join(filter(None, map(text_of, messages)))
 
 
-def _as_kept(group: Sequence[Message], redactor: Redactor) -> bytes:
-    """What messages say on record."""
-    return says([redacted(MessageRecord(message), redactor)[0].message for message in group])
+def items_of(plain: Mapping[str, Any], speaker: Provider) -> list[Any]:
+    """The items of the conversation in a body."""
+    items = plain.get(speaker.conversation) or []
+    return items if isinstance(items, list) else [{"role": "user", "content": items}]
 
 
-def _digest(value: Any) -> bytes:
+def said_in(plain: Mapping[str, Any], speaker: Provider, redactor: Redactor | None) -> list[bytes]:
+    """What a body says, as `Past.units` would have it: a digest of each message, as it is on record. Raises
+    FormatError."""
+    messages = speaker.parse({speaker.conversation: items_of(plain, speaker)}).messages
+    return _as_kept(units_of(messages[_leading(messages) :]), redactor)
+
+
+def _leading(messages: Sequence[Message]) -> int:
+    """How many messages at the beginning are system text."""
+    return next((i for i, message in enumerate(messages) if message.role != "system"), len(messages))
+
+
+def _as_kept(units: Iterable[tuple[bytes, list[Message]]], redactor: Redactor | None) -> list[bytes]:
+    """What units of messages say on record."""
+    if redactor is None:
+        return [digest for digest, _ in units]
+    return [says([redacted(MessageRecord(each), redactor)[0].message for each in group]) for _, group in units]
+
+
+def digest_of(value: Any) -> bytes:
+    """A digest of JSON as it is spelled."""
     return blake2b(msgspec.json.encode(value), digest_size=16).digest()

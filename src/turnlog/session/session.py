@@ -33,7 +33,7 @@ from ..view.explain import Explanation
 from ..view.fold import select
 from ..view.types import Loss, Shown
 from ..workspace.watch import FileRecorder, Watches
-from .answer import Answer
+from .answer import Answer, Receiving
 from .approvals import Approvals
 from .caches import CacheReport
 from .compactor import Compaction, Compactor
@@ -503,6 +503,11 @@ class Session(Approvals, Parent):
     async def areceive(self, answer: Any, target: Target | Request | None = None) -> Answer:
         """As `receive`, for `await`: an answer that is streamed asynchronously, or a whole one."""
         return await self._journal.areceive(answer, self._configurer.asked(target))
+
+    def receiving(self, target: Target | Request | None = None) -> Receiving:
+        """A context manager for who is handed the chunks of an answer one by one: `feed` takes a chunk, and on leaving
+        the answer is recorded, as by `receive`, with the same `target`."""
+        return self._journal.receiving(self._configurer.asked(target))
 
     # -- looking ---------------------------------------------------------------------------------
 

@@ -1,0 +1,130 @@
+"""The answer to a recorded request, taken from the bytes of the HTTP response as they come."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from ..models.target import Target
+from ..providers import provider
+from ..providers.error_bodies import error_chunk
+from ..session import Session
+from ..session.answer import Receiving
+
+TRANSPORT = "transport"
+"""The topic of notes about requests that got no answer."""
+
+_QUOTED = 500
+"""Characters of a refusal that a note quotes, if it is not in the provider's format."""
+
+
+class ServerSentEvents:
+    """Reads the JSON of server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html) from bytes
+    that come in pieces."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+
+    def feed(self, piece: bytes) -> Iterator[Any]:
+        """The values of the events that end in this piece. Raises msgspec.DecodeError."""
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for line in map(bytes.strip, lines):
+            if line.startswith(b"data:"):
+                self._data.append(line[5:].strip())
+            elif not line:
+                data, self._data = b"\n".join(self._data), []
+                if data and data != b"[DONE]":
+                    yield msgspec.json.decode(data)
+
+
+class Answering:
+    """Takes the HTTP response to one request of a session, and records the answer in it, or a note if there is none."""
+
+    def __init__(self, session: Session, target: Target) -> None:
+        self._session, self._target = session, target
+        self._status = 0
+        self._decoder: Any = None
+        self._whole: Callable[[bytes], bytes] | None = None
+        self._events: ServerSentEvents | None = None
+        self._receiving: Receiving | None = None
+        self._pieces: list[bytes] = []
+        self.is_over = False
+        self.is_answered = False
+        """Whether a whole answer is on record."""
+
+    def begin(self, status: int, kind: str, coding: str = "", whole: Callable[[bytes], bytes] | None = None) -> None:
+        """Take the head of the response: its content type and coding. `whole` decodes a body whose coding is not
+        decoded piece by piece."""
+        self._status = status
+        if coding.strip().lower() in ("gzip", "deflate"):
+            self._decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # either, by its header
+        elif coding.strip().lower() not in ("", "identity"):
+            self._whole = whole
+        if status < 400 and "text/event-stream" in kind:
+            self._events = ServerSentEvents()
+
+    def feed(self, piece: bytes) -> None:
+        """Take bytes of the body as they came. Raises FormatError, StoreError, and errors of decoding."""
+        if self.is_over:
+            return
+        if self._decoder is not None:
+            piece = self._decoder.decompress(piece)
+        if self._events is None or self._whole is not None:
+            self._pieces.append(piece)
+        else:
+            for value in self._events.feed(piece):
+                self._take(value)
+
+    def end(self, reason: str = "") -> None:
+        """Record what came. `reason` says why it broke off, empty if it did not. A second call does nothing. Raises as
+        `feed`."""
+        if self.is_over:
+            return
+        try:
+            self._end(reason)
+        except BaseException as error:
+            if self._receiving is not None:
+                with suppress(Exception):  # the first error is told
+                    self._receiving.end(f"the rest could not be read: {error}")
+            raise
+        finally:
+            self.is_over = True
+
+    def _end(self, reason: str) -> None:
+        body = b"".join(self._pieces)
+        if self._whole is not None and body:
+            body = self._whole(body)
+        if self._status >= 400:
+            self._refused(body)
+        elif self._events is not None:
+            for value in self._events.feed((body if self._whole is not None else b"") + b"\n\n"):
+                self._take(value)
+        elif body and not reason:
+            values = msgspec.json.decode(body)
+            for value in values if isinstance(values, list) else ():  # Google's stream without `alt=sse`
+                self._take(value)
+            if not isinstance(values, list):
+                self.is_answered = self._session.receive(values, self._target).complete
+        if self._receiving is not None:
+            self._receiving.end(reason)
+            self.is_answered = self._receiving.answer.complete
+        elif reason:
+            self._session.note(TRANSPORT, f"no answer came: {reason}")
+
+    def _take(self, value: Any) -> None:
+        if self._receiving is None:
+            self._receiving = self._session.receiving(self._target)
+        self._receiving.feed(value)
+
+    def _refused(self, body: bytes) -> None:
+        text = ""
+        with suppress(msgspec.DecodeError):
+            value = msgspec.json.decode(body)
+            text = error_chunk(value, provider(self._target.provider).answer_keys) if isinstance(value, dict) else ""
+        said = text or body.decode("utf-8", "replace")[:_QUOTED]
+        self._session.note(TRANSPORT, f"the server refused the request with status {self._status}: {said}")
