@@ -26,8 +26,8 @@ _LIBRARIES = ("httpx2", "httpx")
 
 _OF_THE_OLD_BODY = {"content-length", "content-encoding", "transfer-encoding"}
 
-_TIMEOUT, _CONNECT = 600.0, 5.0
-"""Seconds, as in the SDKs of OpenAI and Anthropic (`_constants.py` of both)."""
+_TIMEOUT, _CONNECT = 600, 5.0
+"""Seconds, as in the SDKs of OpenAI and Anthropic (`_constants.py` of both), which say the first in a header."""
 
 
 def client(
