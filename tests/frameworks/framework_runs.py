@@ -16,7 +16,7 @@ from recording_proxy import Exchange, RecordingProxy
 from turnlog.log.messages import ToolCall, text_of
 from turnlog.log.usage import Usage
 from turnlog.session.reader import SessionLog
-from turnlog.stores import open_store
+from turnlog.stores.places import open_store
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
