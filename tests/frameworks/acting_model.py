@@ -18,8 +18,10 @@ _FILES = re.compile(r"src/\w+\.py")
 class ActingModel:
     """Stands in for the script of a fake server. `view(provider, body)` is the server's own reading of a request."""
 
-    def __init__(self, view: Callable[[str, Any], Any], *, thinks: bool = True) -> None:
-        self._view, self._thinks, self._asked = view, thinks, threading.local()
+    view: Callable[[str, Any], Any]
+
+    def __init__(self) -> None:
+        self._asked = threading.local()
 
     def look(self, provider: str, body: Any) -> list[str]:
         """Called by the server with each request that it is about to answer; finds nothing wrong."""
@@ -29,14 +31,15 @@ class ActingModel:
     def pop(self, _: int) -> dict[str, Any]:
         """The reply to the request of this thread."""
         provider, body = self._asked.now
-        seen = self._view(provider, body)
-        files = list(dict.fromkeys(_FILES.findall(_last_task(seen.user_text))))
-        thought = {"thinking": f"I have to see {', '.join(files)}."} if self._thinks and provider != "openai" else {}
+        seen = self.view(provider, body)
+        said = _last_task(seen.user_text)  # smolagents tells results as words of the user
+        files = list(dict.fromkeys(_FILES.findall(said)))
+        thought = {"thinking": f"I have to see {', '.join(files)}."} if provider != "openai" else {}
         if not seen.tools:
             return {"text": json.dumps({"about_files": True})}
         if "read_file" not in seen.tools and (names := [name for name in seen.tools if name.startswith("transfer_")]):
             return {"tool_calls": [{"name": names[0], "args": {}}]}
-        if not any("# src/" in result or "price" in result for result in seen.results):
+        if not any("price" in result for result in [said, *seen.results]):
             calls = [{"name": "read_file", "args": {"path": path}} for path in files]
             return {**thought, "text": f"I read {len(files)} of them.", "tool_calls": calls}
         answer = f"{' and '.join(files)}: rows of prices, with tax."

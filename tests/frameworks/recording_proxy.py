@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import socketserver
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
@@ -35,15 +36,15 @@ class Exchange:
 
 
 class RecordingProxy(socketserver.ThreadingTCPServer):
-    """Listens on `url` and asks the server at `port`. `replay(exchanges)`: from now on it asks nobody, and gives each
+    """Listens on `url` and asks the server at the port of `forward`. `replay(exchanges)`: from now on it asks nobody, and gives each
     request the answer that the same request had before; a request that was not seen gets the next one, and is kept."""
 
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, port: int) -> None:
+    def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.port = port
+        self.port = 0
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.exchanges: list[Exchange] = []
         self.unused: list[Exchange] | None = None
@@ -122,7 +123,7 @@ def _head(source: IO[bytes]) -> bytes:
     return b""
 
 
-def _body(source: IO[bytes], head: bytes, *, is_request: bool):  # type: ignore[no-untyped-def]
+def _body(source: IO[bytes], head: bytes, *, is_request: bool) -> Iterator[bytes]:
     """The pieces of a body, as they come."""
     fields = {
         name.strip().lower(): value.strip()
@@ -142,7 +143,9 @@ def _body(source: IO[bytes], head: bytes, *, is_request: bool):  # type: ignore[
 
 
 def differences(one: list[Exchange], other: list[Exchange]) -> list[str]:
-    """Where the requests of two runs differ, in words."""
+    """Where the requests of two runs differ, in words. Requests may be sent beside each other, so they are compared in
+    the order of their bodies."""
+    one, other = (sorted(run, key=lambda each: (each.line, each.body)) for run in (one, other))
     found = [] if len(one) == len(other) else [f"{len(one)} requests, and {len(other)}"]
     for n, (a, b) in enumerate(zip(one, other, strict=False), 1):
         if a.line != b.line:

@@ -20,6 +20,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from file_tasks import SYSTEM, contents, tasks
+
+__all__ = ["FORM", "GIVEN", "SYSTEM", "URL", "async_client", "client", "read_file", "talk"]
+
 parser = argparse.ArgumentParser()
 parser.add_argument("form")
 parser.add_argument("url")
@@ -30,7 +34,6 @@ parser.add_argument("--turns", type=int, default=30)
 parser.add_argument("--size", type=int, default=4_000)
 GIVEN = parser.parse_args()
 FORM, URL = GIVEN.form, GIVEN.url
-SYSTEM = "You read files of a project and say what they do. Be brief."
 BUDGET = 8_000
 
 os.environ.update(
@@ -61,28 +64,13 @@ def async_client(keyword: str, library: str = "httpx2") -> dict[str, Any]:
     return {} if GIVEN.mode == "plain" else {keyword: _made("async", library)}
 
 
-def tasks() -> list[str]:
-    """What the user says, one for each turn. Every third turn wants two files, which a model reads at once."""
-    return [
-        f"Turn {n}: read src/part_{n}.py" + (f" and src/more_{n}.py" if n % 3 == 0 else "") + ". What does it do?"
-        for n in range(1, GIVEN.turns + 1)
-    ]
-
-
 def read_file(path: str) -> str:
     """Read a file of the project.
 
     Args:
         path: where the file is.
     """
-    seed = sum(map(ord, path))
-    lines = [f"# {path}"]
-    size = len(lines[0])
-    while size < GIVEN.size:
-        n = len(lines)
-        lines.append(f"total_{n} = price[{(seed * n) % 997}] * {(seed + n * 7) % 89} + tax({n})  # row {n} of {path}")
-        size += len(lines[-1]) + 1
-    return "\n".join(lines)
+    return contents(path, GIVEN.size)
 
 
 def talk(say: Callable[[str], str | Awaitable[str]]) -> None:
@@ -94,7 +82,7 @@ def talk(say: Callable[[str], str | Awaitable[str]]) -> None:
 def _said(say: Callable[[str], Any]) -> tuple[list[str], str]:
     answers: list[str] = []
     try:
-        for task in tasks():
+        for task in tasks(GIVEN.turns):
             answers.append(str(say(task)))
     except Exception as error:  # noqa: BLE001
         return answers, f"{type(error).__name__}: {error}"
@@ -105,7 +93,7 @@ async def _talk(say: Callable[[str], Any]) -> None:
     answers: list[str] = []
     words = ""
     try:
-        for task in tasks():
+        for task in tasks(GIVEN.turns):
             answers.append(str(await say(task)))
     except Exception as error:  # noqa: BLE001
         words = f"{type(error).__name__}: {error}"

@@ -9,6 +9,7 @@ from agents import (
     Agent,
     GuardrailFunctionOutput,
     InputGuardrail,
+    ModelSettings,
     OpenAIChatCompletionsModel,
     OpenAIResponsesModel,
     RunContextWrapper,
@@ -35,8 +36,9 @@ def made() -> Agent[Any]:
         OpenAIChatCompletionsModel("gpt-4o", client) if API == "chat" else OpenAIResponsesModel("gpt-5", client)
     )
     reader: Agent[Any] = Agent(
-        name="reader", instructions=given.SYSTEM, model=model, tools=[function_tool(given.read_file)]
-    )
+        name="reader", instructions=given.SYSTEM, model=model, tools=[function_tool(given.read_file)],
+        model_settings=ModelSettings(include_usage=True),  # a stream of Chat Completions tells no usage unless asked
+    )  # fmt: skip
     if VARIANT == "handoffs":
         return Agent(name="desk", instructions="Hand over what is about files.", model=model, handoffs=[reader])
     if VARIANT == "guardrail":

@@ -1,0 +1,83 @@
+"""Programs of frameworks over turnlog's HTTP client: without a budget no byte of a request changes and all is on
+record; with one, none is refused where the same program fails without turnlog."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from environments import NotMade, python_of
+from framework_runs import WINDOW, Bench, findings
+from recording_proxy import differences
+
+PROGRAMS = {
+    "plain_sdks": (
+        "openai-chat openai-chat-stream openai-responses openai-responses-stream anthropic anthropic-stream google "
+        "google-stream google-interactions"
+    ),
+    "openai_agents": (
+        "chat chat-stream chat-handoffs chat-guardrail responses responses-stream responses-handoffs responses-guardrail"
+    ),
+    "pydantic_ai": "chat chat-stream responses responses-stream anthropic anthropic-stream google google-stream",
+    "langchain": "chat chat-stream responses anthropic google graph",
+    "google_adk": "google google-stream",
+    "smolagents": "chat chat-stream",
+    "strands": "chat anthropic google",
+    "agent_framework": "chat chat-stream responses responses-stream",
+}
+"""The environments and the forms of their programs."""
+CASES = [(name, form) for name, forms in PROGRAMS.items() for form in forms.split()]
+BIG = [("plain_sdks", form) for form in ("openai-chat", "openai-responses", "anthropic-stream", "google")]
+
+
+def _python(name: str) -> tuple[Path, str]:
+    """The Python and the program of an environment; skips where there can be none."""
+    if name == "plain_sdks":
+        return Path(sys.executable), name
+    try:
+        return python_of(name), f"{name}_agent"
+    except NotMade as error:
+        pytest.skip(f"the environment for {name} cannot be made: {error}")
+
+
+@pytest.mark.parametrize(("name", "form"), CASES)
+def test_without_a_budget_no_byte_changes(name: str, form: str, bench: Bench, tmp_path: Path) -> None:
+    """A program that turns on turnlog's log would send other requests than before, or lose an answer or its bill."""
+    _is_recorded_unchanged(bench, name, form, tmp_path, turns=30, size=4_000)
+
+
+@pytest.mark.parametrize(("name", "form"), BIG)
+def test_large_bodies_do_not_change_either(name: str, form: str, bench: Bench, tmp_path: Path) -> None:
+    """A body of over 300 kB would be sent in another way."""
+    assert _is_recorded_unchanged(bench, name, form, tmp_path, turns=6, size=45_000) > 300_000
+
+
+def _is_recorded_unchanged(bench: Bench, name: str, form: str, folder: Path, **sizes: int) -> int:
+    """Compare a run without turnlog and one with its log. Returns the size of the largest body."""
+    python, program = _python(name)
+    bench.serve()
+    plain = bench.run(python, program, form, folder / "plain.db", mode="plain", **sizes)
+    assert (plain.refused, plain.told["error"], len(plain.told["answers"])) == ([], "", sizes["turns"])
+    bench.proxy.replay(plain.exchanges)
+    logged = bench.run(python, program, form, folder / "log.db", mode="log", **sizes)
+    assert differences(plain.exchanges, logged.exchanges) == []
+    assert {**logged.told, "cpu": 0} == {**plain.told, "cpu": 0}
+    assert findings(folder / "log.db", plain) == []
+    return max(len(each.body) for each in plain.exchanges)
+
+
+@pytest.mark.parametrize(("name", "form"), CASES)
+def test_with_a_budget_nothing_is_refused(name: str, form: str, bench: Bench, tmp_path: Path) -> None:
+    """A conversation that outgrows the model's window would end, as it does without turnlog, or be sent invalid."""
+    python, program = _python(name)
+    bench.serve(context_limit=WINDOW)
+    plain = bench.run(python, program, form, tmp_path / "plain.db", mode="plain")
+    assert plain.overflows > 0
+    assert len(plain.told["answers"]) < 30
+    bench.serve(context_limit=WINDOW)
+    run = bench.run(python, program, form, tmp_path / "budget.db", mode="budget")
+    assert (run.refused, run.overflows, run.told["error"], len(run.told["answers"])) == ([], 0, "", 30)
+    assert run.told["failures"] == 0
+    assert findings(tmp_path / "budget.db", run) == []
