@@ -95,6 +95,15 @@ def _with_defaults(library: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {**usual, **options}
 
 
+class _Tee:
+    """The body of a response with what takes the answer from it."""
+
+    def __init__(self, stream: Any, recorder: Recorder, answering: Answering) -> None:
+        self._stream = stream
+        self._feed = partial(recorder.feed, answering)
+        self._end = partial(recorder.end, answering)
+
+
 class _Recording:
     """What synchronous and asynchronous clients have."""
 
@@ -142,25 +151,22 @@ def _sync_class(library: Any) -> Any:
     stream_class: Any = library.SyncByteStream
     client_class: Any = library.Client
 
-    class Tee(stream_class):  # type: ignore[misc]
+    class Tee(_Tee, stream_class):  # type: ignore[misc]
         """The body of a response, recorded on its way."""
-
-        def __init__(self, stream: Any, recorder: Recorder, answering: Answering) -> None:
-            self._stream, self._recorder, self._answering = stream, recorder, answering
 
         def __iter__(self) -> Iterator[bytes]:
             try:
                 for piece in self._stream:
-                    self._recorder.feed(self._answering, piece)
+                    self._feed(piece)
                     yield piece
             except Exception as error:
-                self._recorder.end(self._answering, described(error))
+                self._end(described(error))
                 raise
-            self._recorder.end(self._answering)
+            self._end()
 
         def close(self) -> None:
             self._stream.close()
-            self._recorder.end(self._answering)
+            self._end()
 
     class RecordingClient(_Recording, client_class):  # type: ignore[misc]
         """An HTTP client that records what asks a model."""
@@ -204,25 +210,22 @@ def _async_class(library: Any) -> Any:
     stream_class: Any = library.AsyncByteStream
     client_class: Any = library.AsyncClient
 
-    class AsyncTee(stream_class):  # type: ignore[misc]
+    class AsyncTee(_Tee, stream_class):  # type: ignore[misc]
         """The body of a response, recorded on its way."""
-
-        def __init__(self, stream: Any, recorder: Recorder, answering: Answering) -> None:
-            self._stream, self._recorder, self._answering = stream, recorder, answering
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             try:
                 async for piece in self._stream:
-                    self._recorder.feed(self._answering, piece)
+                    self._feed(piece)
                     yield piece
             except Exception as error:
-                await recorded(partial(self._recorder.end, self._answering, described(error)))
+                await recorded(partial(self._end, described(error)))
                 raise
-            await recorded(partial(self._recorder.end, self._answering))
+            await recorded(self._end)
 
         async def aclose(self) -> None:
             await self._stream.aclose()
-            await recorded(partial(self._recorder.end, self._answering))
+            await recorded(self._end)
 
     class AsyncRecordingClient(_Recording, client_class):  # type: ignore[misc]
         """An HTTP client that records what asks a model."""
