@@ -37,7 +37,7 @@ from .answer import Answer, Receiving
 from .approvals import Approvals
 from .caches import CacheReport
 from .compactor import Compaction, Compactor
-from .configure import Change, Configurer, changes_of
+from .configure import Change, Configurer, changes_of, system_record
 from .events import Events, Feed
 from .exclusions import exclusion_for, readmission_for
 from .family import Parent
@@ -264,7 +264,7 @@ class Session(Approvals, Parent):
         begin with this text already, nothing is recorded, and the record that set it is returned."""
         if flag_given("replace", replace):
             text = text_given("system(..., replace=True): content", content)
-            existing = self._system_record() if self._configurer.begins_with(text) else None
+            existing = system_record(self.log) if self._configurer.begins_with(text) else None
             return self._configurer.replace_system(text) if existing is None else existing
         return self.add(Message("system", parts_of(content)))
 
@@ -572,14 +572,6 @@ class Session(Approvals, Parent):
         return changes_of(self._found, self._parts.state)
 
     # -- inside ----------------------------------------------------------------------------------
-
-    def _system_record(self) -> Record | None:
-        """The newest record that set the system text (of no section) at the beginning; None if there is none."""
-        for record in self.log.of_kinds("decision", "system", reverse=True):
-            if not isinstance(record.body, Decision) or record.body.action == "system":
-                if not (isinstance(record.body, MessageRecord) and record.body.section):
-                    return record
-        return None
 
     def _end_events(self) -> None:
         try:

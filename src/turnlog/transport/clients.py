@@ -16,7 +16,7 @@ from ..log.budget import Budget, Strategy
 from ..log.store import Store
 from ..session.threads import recorded
 from .answers import Answering
-from .recorder import Asked, Recorder
+from .recorder import Outgoing, Recorder
 from .routes import Route, route_of
 
 _SESSION = "x-turnlog-session"
@@ -52,7 +52,7 @@ def client(
     counts those that were sent without being recorded. Raises InputError.
     """
     recorder = Recorder(store, budget, strategy, name, labels, settings)
-    return _classes(library)[0](recorder, **options)
+    return _sync_class(_library(library))(recorder, **options)
 
 
 def async_client(
@@ -68,7 +68,7 @@ def async_client(
 ) -> Any:
     """As `client`, for asynchronous SDKs, such as `openai.AsyncOpenAI(http_client=async_client("agent.db"))`."""
     recorder = Recorder(store, budget, strategy, name, labels, settings)
-    return _classes(library)[1](recorder, **options)
+    return _async_class(_library(library))(recorder, **options)
 
 
 def _library(given: str) -> Any:
@@ -86,35 +86,6 @@ def _route(request: Any) -> Route | None:
     return route_of(request.method, str(request.url))
 
 
-def _changed(library: Any, request: Any, asked: Asked | None) -> Any:
-    """The request to send."""
-    request.headers.pop(_SESSION, None)
-    if asked is None or asked.body is None:
-        return request
-    headers = [(key, value) for key, value in request.headers.multi_items() if key not in _OF_THE_OLD_BODY]
-    return library.Request(
-        request.method, request.url, headers=headers, content=asked.body, extensions=request.extensions
-    )
-
-
-def _begin(library: Any, recorder: Recorder, answering: Answering, response: Any, tee: Callable[..., Any]) -> None:
-    """Record the response as it is read, or at once if a transport has read it already."""
-    kind, coding = response.headers.get("content-type", ""), response.headers.get("content-encoding", "")
-    if response.is_stream_consumed:
-        answering.begin(response.status_code, kind)
-        recorder.feed(answering, response.content)
-        recorder.end(answering)
-        return
-    headers = {"content-encoding": coding}
-    answering.begin(
-        response.status_code,
-        kind,
-        coding,
-        lambda body: bytes(library.Response(200, headers=headers, content=body).content),
-    )
-    response.stream = tee(response.stream, recorder, answering)
-
-
 def _with_defaults(library: Any, options: dict[str, Any]) -> dict[str, Any]:
     usual = {
         "timeout": library.Timeout(_TIMEOUT, connect=_CONNECT),
@@ -124,94 +95,105 @@ def _with_defaults(library: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {**usual, **options}
 
 
+class _Tee:
+    """The body of a response with what takes the answer from it."""
+
+    def __init__(self, stream: Any, recorder: Recorder, answering: Answering) -> None:
+        self._stream = stream
+        self._feed = partial(recorder.feed, answering)
+        self._end = partial(recorder.end, answering)
+
+
+class _Recording:
+    """What synchronous and asynchronous clients have."""
+
+    def __init__(self, library: Any, tee: Callable[..., Any], recorder: Recorder) -> None:
+        self._library, self._tee, self._recorder = library, tee, recorder
+        self._finalizer = finalize(self, recorder.close)
+
+    @property
+    def failures(self) -> int:
+        """How many requests and answers could not be recorded. A warning in the log says of each why."""
+        return self._recorder.failures
+
+    def _changed(self, request: Any, outgoing: Outgoing | None) -> Any:
+        """The request to send."""
+        request.headers.pop(_SESSION, None)
+        if outgoing is None or outgoing.body is None:
+            return request
+        headers = [(key, value) for key, value in request.headers.multi_items() if key not in _OF_THE_OLD_BODY]
+        return self._library.Request(
+            request.method, request.url, headers=headers, content=outgoing.body, extensions=request.extensions
+        )
+
+    def _begin(self, answering: Answering, response: Any) -> None:
+        """Record the response as it is read, or at once if a transport has read it already."""
+        kind, coding = response.headers.get("content-type", ""), response.headers.get("content-encoding", "")
+        if response.is_stream_consumed:
+            answering.begin(response.status_code, kind)
+            self._recorder.feed(answering, response.content)
+            self._recorder.end(answering)
+            return
+        coded = {"content-encoding": coding}
+        answering.begin(
+            response.status_code,
+            kind,
+            coding,
+            lambda body: bytes(self._library.Response(200, headers=coded, content=body).content),
+        )
+        response.stream = self._tee(response.stream, self._recorder, answering)
+
+
 @cache
-def _classes(name: str) -> tuple[Any, Any]:
-    """The client classes over an HTTP library: `send` is what all SDKs call, above proxies, redirects and
+def _sync_class(library: Any) -> Any:
+    """The client of a library. It records in `send`, which all SDKs call, above proxies, redirects and
     authentication."""
-    library = _library(name)
-    sync_stream: Any = library.SyncByteStream
-    async_stream: Any = library.AsyncByteStream
-    sync_client: Any = library.Client
-    asynchronous_client: Any = library.AsyncClient
+    stream_class: Any = library.SyncByteStream
+    client_class: Any = library.Client
 
-    class Tee(sync_stream):  # type: ignore[misc]
+    class Tee(_Tee, stream_class):  # type: ignore[misc]
         """The body of a response, recorded on its way."""
-
-        def __init__(self, stream: Any, recorder: Recorder, answering: Answering) -> None:
-            self._stream, self._recorder, self._answering = stream, recorder, answering
 
         def __iter__(self) -> Iterator[bytes]:
             try:
                 for piece in self._stream:
-                    self._recorder.feed(self._answering, piece)
+                    self._feed(piece)
                     yield piece
             except Exception as error:
-                self._recorder.end(self._answering, described(error))
+                self._end(described(error))
                 raise
-            self._recorder.end(self._answering)
+            self._end()
 
         def close(self) -> None:
             self._stream.close()
-            self._recorder.end(self._answering)
+            self._end()
 
-    class AsyncTee(async_stream):  # type: ignore[misc]
-        """The body of a response, recorded on its way."""
-
-        def __init__(self, stream: Any, recorder: Recorder, answering: Answering) -> None:
-            self._stream, self._recorder, self._answering = stream, recorder, answering
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            try:
-                async for piece in self._stream:
-                    self._recorder.feed(self._answering, piece)
-                    yield piece
-            except Exception as error:
-                await recorded(partial(self._recorder.end, self._answering, described(error)))
-                raise
-            await recorded(partial(self._recorder.end, self._answering))
-
-        async def aclose(self) -> None:
-            await self._stream.aclose()
-            await recorded(partial(self._recorder.end, self._answering))
-
-    class Recording:
-        """What both clients have."""
-
-        _recorder: Recorder
-
-        @property
-        def failures(self) -> int:
-            """How many requests and answers could not be recorded. A warning in the log says of each why."""
-            return self._recorder.failures
-
-    class Client(Recording, sync_client):  # type: ignore[misc]
+    class RecordingClient(_Recording, client_class):  # type: ignore[misc]
         """An HTTP client that records what asks a model."""
 
         def __init__(self, recorder: Recorder, **options: Any) -> None:
-            super().__init__(**_with_defaults(library, options))
-            self._recorder = recorder
-            self._finalizer = finalize(self, recorder.close)
+            client_class.__init__(self, **_with_defaults(library, options))
+            super().__init__(library, Tee, recorder)
 
         def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
             """Send a request; one that asks a model is recorded."""
             if (route := _route(request)) is None:
                 return super().send(request, stream=stream, **options)
-            asked = self._recorder.ask(route, request.read(), request.headers.get(_SESSION, ""))
-            request = _changed(library, request, asked)
-            if asked is None:
-                return super().send(request, stream=stream, **options)
+            outgoing = self._recorder.ask(route, request.read(), request.headers.get(_SESSION, ""))
+            request = self._changed(request, outgoing)
             try:
-                response = super().send(request, stream=True, **options)
+                response = super().send(request, stream=stream or outgoing is not None, **options)
             except BaseException as error:
-                self._recorder.end(asked.answering, described(error))
+                if outgoing is not None:
+                    self._recorder.end(outgoing.answering, described(error))
                 raise
-            _begin(library, self._recorder, asked.answering, response, Tee)
-            if not stream:
-                try:
-                    response.read()
-                except BaseException:
-                    response.close()
-                    raise
+            if outgoing is not None:
+                self._begin(outgoing.answering, response)
+                if not stream:
+                    try:
+                        response.read()
+                    finally:
+                        response.close()
             return response
 
         def close(self) -> None:
@@ -219,38 +201,61 @@ def _classes(name: str) -> tuple[Any, Any]:
             super().close()
             self._finalizer()
 
-    class AsyncClient(Recording, asynchronous_client):  # type: ignore[misc]
+    return RecordingClient
+
+
+@cache
+def _async_class(library: Any) -> Any:
+    """The asynchronous client of a library, as in `_sync_class`."""
+    stream_class: Any = library.AsyncByteStream
+    client_class: Any = library.AsyncClient
+
+    class AsyncTee(_Tee, stream_class):  # type: ignore[misc]
+        """The body of a response, recorded on its way."""
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            try:
+                async for piece in self._stream:
+                    self._feed(piece)
+                    yield piece
+            except Exception as error:
+                await recorded(partial(self._end, described(error)))
+                raise
+            await recorded(self._end)
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+            await recorded(self._end)
+
+    class AsyncRecordingClient(_Recording, client_class):  # type: ignore[misc]
         """An HTTP client that records what asks a model."""
 
         def __init__(self, recorder: Recorder, **options: Any) -> None:
-            super().__init__(**_with_defaults(library, options))
-            self._recorder = recorder
-            self._finalizer = finalize(self, recorder.close)
+            client_class.__init__(self, **_with_defaults(library, options))
+            super().__init__(library, AsyncTee, recorder)
 
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
             """Send a request; one that asks a model is recorded."""
             if (route := _route(request)) is None:
                 return await super().send(request, stream=stream, **options)
-            taken: list[Asked | None] = []
+            taken: list[Outgoing | None] = []  # kept if this task is cancelled meanwhile
             content, name = await request.aread(), request.headers.get(_SESSION, "")
             try:
                 await recorded(lambda: taken.append(self._recorder.ask(route, content, name)))
-                [asked] = taken
-                request = _changed(library, request, asked)
-                response = await super().send(request, stream=stream or asked is not None, **options)
+                [outgoing] = taken
+                request = self._changed(request, outgoing)
+                response = await super().send(request, stream=stream or outgoing is not None, **options)
             except BaseException as error:
-                for asked in filter(None, taken):
-                    await recorded(partial(self._recorder.end, asked.answering, described(error)))
+                for outgoing in filter(None, taken):
+                    await recorded(partial(self._recorder.end, outgoing.answering, described(error)))
                 raise
-            if asked is None:
-                return response
-            _begin(library, self._recorder, asked.answering, response, AsyncTee)
-            if not stream:
-                try:
-                    await response.aread()
-                except BaseException:
-                    await response.aclose()
-                    raise
+            if outgoing is not None:
+                self._begin(outgoing.answering, response)
+                if not stream:
+                    try:
+                        await response.aread()
+                    finally:
+                        await response.aclose()
             return response
 
         async def aclose(self) -> None:
@@ -258,4 +263,4 @@ def _classes(name: str) -> tuple[Any, Any]:
             await super().aclose()
             await recorded(lambda: self._finalizer())
 
-    return Client, AsyncClient
+    return AsyncRecordingClient

@@ -84,7 +84,7 @@ class Known:
             yield record
 
 
-class Conversation:
+class OpenConversation:
     """A session that a client has open, and what the last body of it was."""
 
     def __init__(self, session: Session, name: str) -> None:
@@ -102,7 +102,7 @@ class Conversation:
     def _happened(self, event: Event) -> None:
         self.is_shortened = self.is_shortened or (event.record is not None and _shortens(event.record))
 
-    def take(self, heard: Heard, target: Target) -> Conversation:
+    def take(self, heard: Heard, target: Target) -> OpenConversation:
         """Take a body. The conversation is not free until the answer has come."""
         self._labelled = self._labelled and not heard.said
         self.heard, self.answering = heard, Answering(self.session, target)
@@ -139,13 +139,13 @@ def _short(said: Sequence[bytes]) -> str:
     return blake2b(b"".join(said), digest_size=8).hexdigest()
 
 
-def continued(conversations: Iterable[Conversation], heard: Heard) -> Conversation | None:
+def continued(conversations: Iterable[OpenConversation], heard: Heard) -> OpenConversation | None:
     """The conversation whose last body is the beginning of this one; of several, the longest."""
     begun = [each for each in conversations if each.heard.items == heard.items[: len(each.heard.items)]]
     return max(begun, key=lambda each: len(each.heard.items), default=None)
 
 
-def likeliest(conversations: Iterable[Conversation], heard: Heard) -> Conversation | None:
+def likeliest(conversations: Iterable[OpenConversation], heard: Heard) -> OpenConversation | None:
     """The conversation that a body goes on with although the program changed its past, None if there is none. What was
     taken back and comes again is another branch, which gets a session of its own."""
     best, most = None, 0

@@ -30,7 +30,7 @@ from ..session.settings import settings_for
 from ..stores import default_path, open_store
 from ..stores.labels import labels_given, labels_of
 from .answers import Answering
-from .conversations import NAMED, Conversation, Heard, continued, likeliest, on_record
+from .conversations import NAMED, Heard, OpenConversation, continued, likeliest, on_record
 from .routes import Route
 
 _CLIENT = "client"
@@ -55,7 +55,7 @@ def session(session_id: str) -> Iterator[None]:
         _named.reset(before)
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Outgoing(msgspec.Struct, frozen=True):
     """A recorded request: what takes its answer, and the body to send; None: as it is."""
 
     answering: Answering
@@ -85,12 +85,12 @@ class Recorder:
         self._labels = labels_given(labels or {})
         self._where = {**self._labels, _CLIENT: text_given("name", name)}
         self._lock = threading.RLock()
-        self._open: list[Conversation] = []
+        self._open: list[OpenConversation] = []
         self.failures = 0
 
     # -- requests --------------------------------------------------------------------------------
 
-    def ask(self, route: Route, content: bytes, name: str) -> Asked | None:
+    def ask(self, route: Route, content: bytes, name: str) -> Outgoing | None:
         """Put a request on record. `name` is the id of the session that the request names, "" if it names none. None if
         the server holds a part of the conversation, or the request cannot be recorded. Raises InputError only where
         secrets are kept from the model, for a request that cannot be read."""
@@ -135,7 +135,7 @@ class Recorder:
         redactor = self._settings.redactor
         return redactor is not None and not redactor.live
 
-    def _absorbed(self, conversation: Conversation, body: dict[str, Any], target: Target) -> Asked:
+    def _absorbed(self, conversation: OpenConversation, body: dict[str, Any], target: Target) -> Outgoing:
         answering = conversation.answering
         assert answering is not None
         request = None
@@ -145,7 +145,7 @@ class Recorder:
             self.failed("the request is larger than the budget, and was sent whole", error)
         conversation.label()
         as_it_was = request is None or not (self._hides or conversation.is_shortened or self._is_invalid(request, body))
-        return Asked(answering, None if as_it_was or request is None else request.json())
+        return Outgoing(answering, None if as_it_was or request is None else request.json())
 
     def _is_invalid(self, request: Request, body: dict[str, Any]) -> bool:
         """Whether the provider would refuse the body. Only where a request made of the same messages had to be edited
@@ -154,7 +154,7 @@ class Recorder:
 
     # -- conversations ---------------------------------------------------------------------------
 
-    def _conversation(self, body: dict[str, Any], target: Target, name: str) -> Conversation:
+    def _conversation(self, body: dict[str, Any], target: Target, name: str) -> OpenConversation:
         """The conversation of a body, which is not free until the answer is there."""
         speaker = provider(target.provider)
         heard = Heard.of(body, speaker)
@@ -175,12 +175,12 @@ class Recorder:
                     found = next((each for each in free if each.heard.around == heard.around), None)
                 if found is not None:
                     return self._taken(found, heard, target)
-        conversation = Conversation(self._opened(heard, target, name, search=not is_same), name)
+        conversation = OpenConversation(self._opened(heard, target, name, search=not is_same), name)
         with self._lock:
             self._open.append(conversation)
             return self._taken(conversation, heard, target)
 
-    def _taken(self, conversation: Conversation, heard: Heard, target: Target) -> Conversation:
+    def _taken(self, conversation: OpenConversation, heard: Heard, target: Target) -> OpenConversation:
         self._open.remove(conversation)
         self._open.append(conversation)
         for idle in [each for each in self._open if each.is_free][: max(0, len(self._open) - _MOST_OPEN)]:
@@ -222,7 +222,7 @@ class Recorder:
             wait=0,
         )
 
-    def _drop(self, conversation: Conversation) -> None:
+    def _drop(self, conversation: OpenConversation) -> None:
         """Close a session: it is found again by its labels when it goes on."""
         with self._lock, suppress(ValueError):
             self._open.remove(conversation)

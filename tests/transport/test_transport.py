@@ -1,0 +1,319 @@
+"""An HTTP client under a program that keeps its conversation itself: what the program sent is on record once, what the
+server gets is what the program sent unless it has to be mended, and nothing of turnlog stops a request."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from model_servers import PATHS, ModelServer, Pieces, answer_in, events_of
+
+import turnlog
+from keeping_programs import MODELS, STEPS, Program, said
+from turnlog import transport
+from turnlog.log.messages import ToolCall, text_of
+from turnlog.log.records import Decision, MessageRecord, Note, PartialAnswer, Record, UsageRecord
+from turnlog.stores import MemoryStore
+
+CHAT = PATHS["openai-chat"]
+JSON = {"content-type": "application/json"}
+EVENTS = {"content-type": "text/event-stream; charset=utf-8"}
+
+
+class ProgramOverHttp(Program):
+    """A program whose requests go through a client that only records."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.session.close()
+        self.store = MemoryStore()
+        self.answer: Sequence[str | ToolCall] = ()
+        self.server = ModelServer(lambda request: (200, JSON, [self.reply]))
+        self.client = transport.client(self.store, transport=self.server)
+
+    @property
+    def reply(self) -> bytes:
+        """The answer of the server."""
+        return json.dumps(answer_in(self.provider, self.answer, self.number)).encode()
+
+    def send(self, body: dict[str, Any], answer: Sequence[str | ToolCall]) -> None:
+        """Send a body, and read the answer."""
+        self.answer = answer
+        content = json.dumps(body).encode()
+        url = PATHS[self.provider].format(model=MODELS[self.provider])
+        response = self.client.post(url, content=content, headers=JSON)
+        assert (response.content, self.server.requests[-1].content) == (self.reply, content)
+
+    def restart(self) -> None:
+        """Go on in a new process, as it were."""
+        self.client.close()
+        self.client = transport.client(self.store, transport=self.server)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@given(steps=st.lists(st.sampled_from(STEPS), max_size=12))
+def test_a_session_says_what_the_program_said(name: str, steps: list[str]) -> None:
+    """A request that is changed on its way, an answer that is not on record, a conversation in the wrong session."""
+    program = ProgramOverHttp(name)
+    for step in [*steps, "say"]:
+        program.step(step)
+    program.client.close()
+    assert program.client.failures == 0
+    newest = program.store.sessions()[0]
+    with turnlog.open(newest.id, store=program.store) as session:
+        shown = said(name, session.preview().body)
+        assert (shown[0], shown[2]) == (said(name, program.body())[0], said(name, program.body())[2])
+        assert session.log.validate() == []
+    bills = [record for record in all_records(program.store) if isinstance(record.body, UsageRecord)]
+    assert len(bills) == len(program.server.requests)
+
+
+def all_records(store: MemoryStore) -> list[Record]:
+    """The records of all sessions."""
+    return [record for info in store.sessions() for record in store.read(info.id)]
+
+
+def texts(store: MemoryStore, session_id: str) -> list[str]:
+    """What was said in a session, by the log."""
+    records = store.read(session_id)
+    return [text_of(record.body.message) for record in records if isinstance(record.body, MessageRecord)]
+
+
+def talk(*said_texts: str, **more: Any) -> dict[str, Any]:
+    """A body of Chat Completions: a user and an assistant in turns."""
+    messages = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(said_texts)]
+    return {"model": "gpt-4o", "messages": messages, **more}
+
+
+def whole(*answers: str) -> Callable[[httpx2.Request], tuple[int, dict[str, str], Pieces]]:
+    """Replies with these answers, one after another."""
+    left = [*answers]
+    return lambda request: (200, JSON, [json.dumps(answer_in("openai-chat", [left.pop(0)], len(left))).encode()])
+
+
+def test_a_stream_is_recorded_as_it_comes_and_passes_unchanged() -> None:
+    """A stream that is held back until it is whole, or comes out in other bytes."""
+    store, pieces = MemoryStore(), events_of("one two three", 1)
+    client = transport.client(store, transport=ModelServer(lambda request: (200, EVENTS, [*pieces])))
+    with client.stream("POST", CHAT, json=talk("Count.", stream=True)) as response:
+        assert [*response.iter_raw()] == pieces
+    [info] = store.sessions()
+    assert texts(store, info.id) == ["Count.", "one two three"]
+    assert client.failures == 0
+
+
+@pytest.mark.parametrize("end", ["error", "left"])
+def test_a_stream_that_breaks_off_is_an_interrupted_answer(end: str) -> None:
+    """What had come is lost, or the error does not reach the program."""
+    pieces: Pieces = [*events_of("one two three", 1)[:2], httpx2.ReadError("reset"), b""]
+    client = transport.client(store := MemoryStore(), transport=ModelServer(lambda request: (200, EVENTS, [*pieces])))
+    with client.stream("POST", CHAT, json=talk("Count.", stream=True)) as response:
+        stream = response.iter_raw()
+        assert next(stream) == pieces[0] and next(stream) == pieces[1]
+        if end == "error":
+            with pytest.raises(httpx2.ReadError, match="reset"):
+                next(stream)
+    [partial] = [record.body for record in all_records(store) if isinstance(record.body, PartialAnswer)]
+    why = {"error": "ReadError: reset", "left": "the stream ended before a finish reason came"}[end]
+    assert (text_of(partial.message), partial.reason) == ("one two ", why)
+
+
+def test_answers_are_read_in_the_codings_of_http() -> None:
+    """Compressed answers are not on record, or reach the program changed."""
+    packed = gzip.compress(b"".join(events_of("one two", 1)))
+    pieces: Pieces = [packed[i : i + 7] for i in range(0, len(packed), 7)]
+    headers = {**EVENTS, "content-encoding": "gzip"}
+    client = transport.client(store := MemoryStore(), transport=ModelServer(lambda request: (200, headers, pieces)))
+    response = client.post(CHAT, json=talk("Count.", stream=True))
+    assert response.content == b"".join(events_of("one two", 1))
+    assert texts(store, store.sessions()[0].id) == ["Count.", "one two"]
+
+
+def test_a_refusal_is_a_note_and_the_same_body_again_is_no_second_question() -> None:
+    """A retry after "too many requests" doubles the question, or nobody sees later why it took so long."""
+    refusal = json.dumps({"error": {"message": "Slow down", "type": "rate_limit_error"}}).encode()
+    answer = json.dumps(answer_in("openai-chat", ["Hi."], 1)).encode()
+    answers = [(429, refusal), (200, answer)]
+
+    def reply(request: httpx2.Request) -> tuple[int, dict[str, str], Pieces]:
+        status, content = answers.pop(0)
+        return status, JSON, [content]
+
+    client = transport.client(store := MemoryStore(), transport=ModelServer(reply))
+    assert [client.post(CHAT, json=talk("Hello.")).status_code for _ in range(2)] == [429, 200]
+    [info] = store.sessions()
+    assert texts(store, info.id) == ["Hello.", "Hi."]
+    notes = [record.body for record in store.read(info.id) if isinstance(record.body, Note)]
+    told = "the server refused the request with status 429: rate_limit_error: Slow down"
+    assert [note.text for note in notes if note.topic == "transport"] == [told]
+
+
+def test_what_is_asked_at_the_same_time_has_sessions_of_its_own() -> None:
+    """Two requests under way in one session: the answer of one goes into the conversation of the other."""
+    store = MemoryStore()
+    server = ModelServer(whole(*"abcd"))
+    bodies = [talk("Same."), talk("Same."), talk("Title?"), talk("Same.", temperature=1)]
+
+    async def ask() -> None:
+        client = transport.async_client(store, transport=server)
+        await asyncio.gather(*(client.post(CHAT, json=body) for body in bodies))
+        assert client.failures == 0
+        await client.aclose()
+
+    asyncio.run(ask())
+    found = sorted(texts(store, info.id) for info in store.sessions())
+    assert [(said_texts[0], len(said_texts)) for said_texts in found] == [("Same.", 2)] * 3 + [("Title?", 2)]
+
+
+@pytest.mark.parametrize(
+    ("url", "body"),
+    [
+        (CHAT.replace("chat/completions", "embeddings"), {"model": "m", "input": ["a"]}),
+        (PATHS["openai-responses"], {"model": "gpt-4o", "input": "And?", "previous_response_id": "r1"}),
+        (PATHS["anthropic"] + "/count_tokens", talk("Count.")),
+        (PATHS["anthropic"] + "/batches", {"requests": []}),
+    ],
+)
+def test_what_does_not_hold_a_conversation_passes(url: str, body: dict[str, Any]) -> None:
+    """A request of which turnlog has no whole conversation becomes a session, or fails."""
+    server = ModelServer(lambda request: (200, JSON, [b"{}"]))
+    client = transport.client(store := MemoryStore(), budget=500, transport=server)
+    content = json.dumps(body).encode()
+    assert client.post(url, content=content, headers=JSON).json() == {}
+    assert ([request.content for request in server.requests], store.sessions(), client.failures) == ([content], [], 0)
+
+
+def test_a_failure_of_turnlog_fails_no_request() -> None:
+    """A full disk stops the agent; or what was said meanwhile is missing for ever."""
+    store, server = MemoryStore(), ModelServer(whole("A1.", "A2.", "A3."))
+    client = transport.client(store, transport=server)
+    client.post(CHAT, json=talk("Q1."))
+    append = store.append
+    store.append = lambda *arguments, **named: (_ for _ in ()).throw(OSError("No space left"))  # type: ignore[method-assign]
+    assert client.post(CHAT, json=talk("Q1.", "A1.", "Q2.")).status_code == 200
+    store.append = append  # type: ignore[method-assign]
+    assert client.failures == 1
+    client.post(CHAT, json=talk("Q1.", "A1.", "Q2.", "A2.", "Q3."))
+    [info] = store.sessions()
+    assert texts(store, info.id) == ["Q1.", "A1.", "Q2.", "A2.", "Q3.", "A3."]
+
+
+SECRET = "sk-proj-" + "a1B2c3D4" * 6
+
+
+def test_with_redact_all_no_secret_goes_out() -> None:
+    """The model gets a key that the settings keep from it, also when turnlog fails."""
+    store, server = MemoryStore(), ModelServer(whole("A1."))
+    client = transport.client(store, settings=turnlog.Settings(redact="all"), transport=server)
+    client.post(CHAT, json=talk(f"My key is {SECRET}."))
+    assert SECRET not in server.requests[0].content.decode()
+    store.append = lambda *arguments, **named: (_ for _ in ()).throw(OSError("No space left"))  # type: ignore[method-assign]
+    with pytest.raises(turnlog.errors.InputError, match="was not sent"):
+        client.post(CHAT, json=talk(f"My key is {SECRET}."))
+    assert len(server.requests) == 1
+
+
+def test_headers_and_keys_are_not_on_record() -> None:
+    """The key of the API, or what a header says, is in the log."""
+    server = ModelServer(whole("A1."))
+    client = transport.client(store := MemoryStore(), transport=server)
+    client.post(CHAT, json=talk("Q1."), headers={"authorization": f"Bearer {SECRET}", "x-other": "o-t-h-e-r"})
+    kept = "".join(repr(record) for record in all_records(store))
+    assert (SECRET in kept, "o-t-h-e-r" in kept) == (False, False)
+    assert server.requests[0].headers["authorization"] == f"Bearer {SECRET}"
+
+
+def test_a_program_names_its_session() -> None:
+    """The name goes to the server, or a subagent of the block writes into the conversation of that name."""
+    store, server = MemoryStore(), ModelServer(whole("A1.", "T.", "A2.", "A3."))
+    client = transport.client(store, transport=server)
+    client.post(CHAT, json=talk("Q1."), headers={"x-turnlog-session": "ann"})
+    with transport.session("ann"):
+        client.post(CHAT, json={**talk("A title?"), "temperature": 1})
+        client.post(CHAT, json=talk("Q1.", "A1.", "Q2."))
+    client.close()
+    client = transport.client(store, transport=server)
+    with transport.session("ann"):
+        client.post(CHAT, json=talk("Q1.", "A1.", "Q2.", "A2.", "Q3."))
+    assert {info.id: texts(store, info.id) for info in store.sessions()} == {
+        "ann": ["Q1.", "A1.", "Q2.", "A2.", "Q3.", "A3."],
+        "ann-2": ["A title?", "T."],
+    }
+    assert ["x-turnlog-session" in request.headers for request in server.requests] == [False] * 4
+
+
+def test_nobody_goes_on_with_the_session_of_another_owner() -> None:
+    """Two users begin in the same words: the second one finds himself in the session of the first."""
+    store = MemoryStore()
+    for user in ("ann", "bob"):
+        client = transport.client(store, labels={"user": user}, transport=ModelServer(whole("A2.", "A2.")))
+        client.post(CHAT, json=talk("Q1.", "A1.", "Q2."))
+        with transport.session("mine"):
+            client.post(CHAT, json=talk("Q1.", "A1.", "Q2.")) if user == "ann" else None
+        client.close()
+    owners = sorted(store.facts()[info.id].labels["user"] for info in store.sessions())
+    assert owners == ["ann", "ann", "bob"]
+
+
+def test_a_branch_that_comes_again_goes_on_in_a_session_of_its_own() -> None:
+    """Two branches that are asked by turns take each other back, and each message is recorded again and again."""
+    store = MemoryStore()
+    client = transport.client(store, transport=ModelServer(whole(*(f"A{n}." for n in range(9)))))
+    left, right = ["Q", "A0.", "left"], ["Q", "A0.", "right"]
+    client.post(CHAT, json=talk("Q"))
+    for number in range(1, 7):
+        branch = left if number % 2 else right
+        client.post(CHAT, json=talk(*branch))
+        branch += [f"A{number}.", f"more {number}"]
+    counts = sorted(len(texts(store, info.id)) for info in store.sessions())
+    assert (len(counts), sum(counts)) == (2, 18)
+
+
+def test_a_budget_holds_and_the_prefix_moves_at_decisions_only() -> None:
+    """Requests grow beyond the budget, or begin otherwise each time so that no cache serves them."""
+    store = MemoryStore()
+    server = ModelServer(whole(*(f"A{n}" for n in range(40))))
+    client = transport.client(store, budget=1_200, transport=server)
+    history: list[str] = []
+    for number in range(40):
+        history.append(f"Question {number} " + "word " * 40)
+        client.post(CHAT, json=talk(*history))
+        history.append(f"A{number}")
+    bodies = [json.loads(request.content) for request in server.requests]
+    assert max(turnlog.count(body).tokens for body in bodies) <= 1_200
+    sent = [body["messages"] for body in bodies]
+    moved = sum(later[: len(earlier)] != earlier for earlier, later in pairwise(sent))
+    decisions = [record for record in all_records(store) if isinstance(record.body, Decision)]
+    assert 0 < moved <= len(decisions) < 20
+    assert client.failures == 0
+
+
+def test_a_body_that_would_be_refused_is_mended() -> None:
+    """A result without its call goes out, and the provider refuses the request."""
+    server = ModelServer(whole("A1.", "A2."))
+    client = transport.client(MemoryStore(), transport=server)
+    body = talk("Q1.", "A1.", "Q2.")
+    broken = {**body, "messages": [{"role": "tool", "tool_call_id": "gone", "content": "x"}, *body["messages"]]}
+    for given_body in (broken, body):
+        client.post(CHAT, json=given_body)
+        assert turnlog.check(json.loads(server.requests[-1].content)) == []
+    assert json.loads(server.requests[-1].content) == body
+
+
+def test_a_client_closes_what_it_no_longer_needs_and_finds_it_again() -> None:
+    """A service with thousands of conversations runs out of files, or begins old conversations anew."""
+    store = MemoryStore()
+    client = transport.client(store, transport=ModelServer(lambda request: whole("A.")(request)))
+    for number in range(70):
+        client.post(CHAT, json=talk(f"Q{number}."))
+    client.post(CHAT, json=talk("Q1.", "A.", "More."))
+    assert len(store.sessions()) == 70
+    assert client.failures == 0
