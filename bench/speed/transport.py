@@ -1,10 +1,10 @@
 """What turnlog's HTTP client costs: time to the first token, CPU, and prompt caches.
 
-`transport.overhead`: a program keeps a conversation with OpenAI's SDK and sends it whole, streamed, to a server in a process of
-its own that answers at once: without turnlog, over `turnlog.transport` without a budget, and recorded by hand (plain
-client, `user`, `request`, `receive`). Two conversations: one that begins and grows by 4 kB with each of 30 turns, and
-one that has 300 kB from the start. Bars: 3 ms more until the first token (median), and at most 2 times the CPU of
-recording by hand, the SDK's included in both.
+`transport.overhead`: a program keeps a conversation with OpenAI's SDK and sends it whole, streamed, to a server in a
+process of its own that answers at once: without turnlog, over `turnlog.transport` without a budget, and recorded by
+hand (plain client, `extend`, `request`, `receive`). Two conversations: one that begins and grows by 4 kB with each of
+30 turns, and one that has 300 kB from the start. Bars: 3 ms more until the first token (median), and at most 2 times
+the CPU of recording by hand, the SDK's included in both.
 
 `transport.cache`: 30 turns with tools whose results have 4 kB, within 8,000 tokens, against the fake server of
 ../shared, which bills prompt caches. The share of the input that was read from the cache, over the client, and in
@@ -47,7 +47,9 @@ class _Streaming(BaseHTTPRequestHandler):
         choices = [[{"index": 0, "delta": delta, "finish_reason": None}] for delta in deltas]
         ends: list[Any] = [[{"index": 0, "delta": {}, "finish_reason": "stop"}]]
         usage = {"prompt_tokens": 50, "completion_tokens": 10, "total_tokens": 60}
-        events = [{**head, "choices": choice} for choice in [*choices, *ends]] + [{**head, "choices": [], "usage": usage}]
+        events = [{**head, "choices": choice} for choice in [*choices, *ends]] + [
+            {**head, "choices": [], "usage": usage}
+        ]
         for event in [*map(json.dumps, events), "[DONE]"]:
             data = f"data: {event}\n\n".encode()
             self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
@@ -229,7 +231,10 @@ def _own_loop(api: str, url: str, store: Path, turns: int) -> None:
     models: dict[str, Any] = {
         "openai-chat": ("gpt-4o", {}),
         "openai-responses": ("gpt-5", {"store": False, "include": ["reasoning.encrypted_content"]}),
-        "anthropic": ("claude-sonnet-4-6", {"max_tokens": 4_000, "thinking": {"type": "enabled", "budget_tokens": 2_000}}),
+        "anthropic": (
+            "claude-sonnet-4-6",
+            {"max_tokens": 4_000, "thinking": {"type": "enabled", "budget_tokens": 2_000}},
+        ),
         "google": ("gemini-2.5-flash", {}),
     }
     model, settings = models[api]

@@ -16,7 +16,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACE = ROOT / ".venv-frameworks"
 LISTED = Path(__file__).parent / "environments.txt"
 VERSIONS = "versions"
-HEAD = "# What each framework's environment installs, and the exact versions of all that comes with it: environments.py\n"
+HEAD = (
+    "# What each framework's environment installs, and the exact versions of all that comes with it: environments.py\n"
+)
 
 
 class NotMade(Exception):
@@ -78,7 +80,7 @@ def freeze() -> None:
         own = [package for package in installed[name] if len(versions[package]) > 1 and package not in asked]
         pins = [f"{package}=={installed[name][package.split('[')[0]]}" for package in [*asked, *own]]
         text.append(f"[{name}]\n" + "\n".join(dict.fromkeys(pins)) + "\n")
-    same = [f"{package}=={[*found][0]}" for package, found in sorted(versions.items()) if len(found) == 1]
+    same = [f"{package}=={next(iter(found))}" for package, found in sorted(versions.items()) if len(found) == 1]
     text.append(f"[{VERSIONS}]\n" + "\n".join(same) + "\n")
     LISTED.write_text("\n".join(text), "utf-8")
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import turnlog
 from acting_model import ActingModel
 from recording_proxy import Exchange, RecordingProxy
-from turnlog.log.messages import ToolCall, text_of
+
+import turnlog
+from turnlog.log.messages import text_of
 from turnlog.log.usage import Usage
 from turnlog.session.reader import SessionLog
 from turnlog.stores.places import open_store
@@ -130,7 +131,11 @@ def findings(store: Path, run: Run) -> list[str]:
 
 
 def _checked(request: Any) -> list[Any]:
-    body = request.body if "model" in request.body else {**request.body, "model": request.path.split("/")[-1].split(":")[0]}
+    body = (
+        request.body
+        if "model" in request.body
+        else {**request.body, "model": request.path.split("/")[-1].split(":")[0]}
+    )
     return turnlog.check(body)
 
 

@@ -36,8 +36,8 @@ class Exchange:
 
 
 class RecordingProxy(socketserver.ThreadingTCPServer):
-    """Listens on `url` and asks the server at the port of `forward`. `replay(exchanges)`: from now on it asks nobody, and gives each
-    request the answer that the same request had before; a request that was not seen gets the next one, and is kept."""
+    """Listens on `url` and asks the server at the port of `forward`. From `replay(exchanges)` on it asks nobody, and
+    gives each request the answer that the same request had before; one that was not seen gets the next answer."""
 
     daemon_threads = True
     allow_reuse_address = True

@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from environments import NotMade, python_of, sections
 from framework_runs import ROOT, Bench, Run, findings
 
@@ -17,7 +16,9 @@ NAMES = [name for name in sections() if name != "versions"]
 
 def test_each_environment_has_an_example() -> None:
     """A framework would be tested and shown to nobody, or the other way round."""
-    assert sorted(f"{name}_example.py" for name in NAMES) == sorted(path.name for path in EXAMPLES.glob("*.py"))
+    assert sorted(f"{name}_transport.py" for name in NAMES) == sorted(
+        path.name for path in EXAMPLES.glob("*_transport.py")
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -36,7 +37,7 @@ def test_an_example_runs(name: str, bench: Bench, tmp_path: Path) -> None:
     keys = {name: "k" for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")}
     home = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
     tasks = ["Turn 1: read src/one.py.", "Turn 2: read src/two.py."]
-    command = [str(python), str(EXAMPLES / f"{name}_example.py"), *tasks]
+    command = [str(python), str(EXAMPLES / f"{name}_transport.py"), *tasks]
     done = subprocess.run(
         command, cwd=tmp_path, env={**home, **where, **keys}, capture_output=True, text=True, check=False, timeout=120
     )

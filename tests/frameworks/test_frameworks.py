@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from environments import NotMade, python_of
 from framework_runs import WINDOW, Bench, findings
 from recording_proxy import differences
@@ -18,7 +17,8 @@ PROGRAMS = {
         "google-stream google-interactions"
     ),
     "openai_agents": (
-        "chat chat-stream chat-handoffs chat-guardrail responses responses-stream responses-handoffs responses-guardrail"
+        "chat chat-stream chat-handoffs chat-guardrail responses responses-stream responses-handoffs "
+        "responses-guardrail"
     ),
     "pydantic_ai": "chat chat-stream responses responses-stream anthropic anthropic-stream google google-stream",
     "langchain": "chat chat-stream responses anthropic google graph",
@@ -80,4 +80,12 @@ def test_with_a_budget_nothing_is_refused(name: str, form: str, bench: Bench, tm
     run = bench.run(python, program, form, tmp_path / "budget.db", mode="budget")
     assert (run.refused, run.overflows, run.told["error"], len(run.told["answers"])) == ([], 0, "", 30)
     assert run.told["failures"] == 0
+    assert findings(tmp_path / "budget.db", run) == []
+
+
+def test_bound_thinking_stays_valid(bench: Bench, tmp_path: Path) -> None:
+    """Thinking would be sent after other messages than those it was made after, which the API refuses."""
+    bench.serve(context_limit=WINDOW, bind_thinking=True)
+    run = bench.run(Path(sys.executable), "plain_sdks", "anthropic-bound", tmp_path / "budget.db", mode="budget")
+    assert (run.refused, run.overflows, run.told["error"], len(run.told["answers"])) == ([], 0, "", 30)
     assert findings(tmp_path / "budget.db", run) == []

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import given
+from openai import AsyncOpenAI
+from pydantic import BaseModel
+
 from agents import (
     Agent,
     GuardrailFunctionOutput,
@@ -17,8 +20,6 @@ from agents import (
     SQLiteSession,
     function_tool,
 )
-from openai import AsyncOpenAI
-from pydantic import BaseModel
 
 API, _, VARIANT = given.FORM.partition("-")
 
@@ -32,9 +33,7 @@ class Verdict(BaseModel):
 def made() -> Agent[Any]:
     """The agent of this form."""
     client = AsyncOpenAI(max_retries=0, **given.async_client("http_client"))
-    model = (
-        OpenAIChatCompletionsModel("gpt-4o", client) if API == "chat" else OpenAIResponsesModel("gpt-5", client)
-    )
+    model = OpenAIChatCompletionsModel("gpt-4o", client) if API == "chat" else OpenAIResponsesModel("gpt-5", client)
     reader: Agent[Any] = Agent(
         name="reader", instructions=given.SYSTEM, model=model, tools=[function_tool(given.read_file)],
         model_settings=ModelSettings(include_usage=True),  # a stream of Chat Completions tells no usage unless asked
@@ -46,7 +45,9 @@ def made() -> Agent[Any]:
 
         async def look(context: RunContextWrapper[Any], agent: Agent[Any], said: Any) -> GuardrailFunctionOutput:
             verdict = await Runner.run(judge, said, context=context.context)
-            return GuardrailFunctionOutput(verdict.final_output, tripwire_triggered=not verdict.final_output.about_files)
+            return GuardrailFunctionOutput(
+                verdict.final_output, tripwire_triggered=not verdict.final_output.about_files
+            )
 
         reader.input_guardrails = [InputGuardrail(look)]
     return reader

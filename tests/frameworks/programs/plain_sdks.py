@@ -1,4 +1,5 @@
-"""The SDKs without a framework: a loop that asks, runs the tool, and asks again. FORM is the API, with `-stream`."""
+"""The SDKs without a framework: a loop that asks, runs the tool, and asks again. FORM is the API, with `-stream`, or
+for Anthropic `-bound`: a model whose thinking is bound to the conversation before it."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from typing import Any
 
 import given
 
-API, STREAMED = given.FORM.removesuffix("-stream"), given.FORM.endswith("-stream")
+STREAMED, IS_BOUND = given.FORM.endswith("-stream"), given.FORM.endswith("-bound")
+API = given.FORM.removesuffix("-stream").removesuffix("-bound")
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOL = {"name": "read_file", "description": "Read a file of the project."}
 
@@ -30,7 +32,9 @@ def openai_chat() -> Any:
     def say(task: str) -> str:
         messages.append({"role": "user", "content": task})
         while (message := ask()).tool_calls:
-            functions = [{"name": call.function.name, "arguments": call.function.arguments} for call in message.tool_calls]
+            functions = [
+                {"name": call.function.name, "arguments": call.function.arguments} for call in message.tool_calls
+            ]
             calls = [
                 {"id": call.id, "type": "function", "function": function}
                 for call, function in zip(message.tool_calls, functions, strict=True)
@@ -90,6 +94,8 @@ def anthropic() -> Any:
         "tools": [{**TOOL, "input_schema": SCHEMA}], "thinking": {"type": "enabled", "budget_tokens": 2_000},
         "cache_control": {"type": "ephemeral"},
     }  # fmt: skip
+    if IS_BOUND:
+        request |= {"model": "claude-opus-5-5", "thinking": {"type": "adaptive"}}
 
     def ask() -> Any:
         if not STREAMED:
@@ -175,7 +181,9 @@ def google_interactions() -> Any:
             steps.extend(answer)
             calls = [step for step in answer if step["type"] == "function_call"]
             if not calls:
-                return "".join(part["text"] for step in answer if step["type"] == "model_output" for part in step["content"])
+                return "".join(
+                    part["text"] for step in answer if step["type"] == "model_output" for part in step["content"]
+                )
             for call in calls:
                 result = [{"type": "text", "text": given.read_file(**call["arguments"])}]
                 steps.append({"type": "function_result", "call_id": call["id"], "name": call["name"], "result": result})

@@ -17,7 +17,11 @@ def model() -> Any:
         from pydantic_ai.providers.openai import OpenAIProvider
 
         provider: Any = OpenAIProvider(**given.async_client("http_client"))
-        return OpenAIChatModel("gpt-4o", provider=provider) if API == "chat" else OpenAIResponsesModel("gpt-5", provider=provider)
+        return (
+            OpenAIChatModel("gpt-4o", provider=provider)
+            if API == "chat"
+            else OpenAIResponsesModel("gpt-5", provider=provider)
+        )
     if API == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider

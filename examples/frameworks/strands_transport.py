@@ -1,7 +1,7 @@
 """Strands Agents with turnlog: each model call of the agent is on record and stays within 8,000 tokens.
 
-pip install turnlog 'strands-agents[openai]'; the key is in OPENAI_API_KEY, and another server in OPENAI_BASE_URL. Strands
-takes an openai that uses httpx, and its own trimming is turned off: turnlog does that.
+pip install turnlog 'strands-agents[openai]'; the key is in OPENAI_API_KEY, and another server in OPENAI_BASE_URL. This
+version of Strands brings an openai that uses httpx. Its own trimming is turned off: turnlog does that.
 """
 
 import asyncio
