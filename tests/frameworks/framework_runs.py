@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +144,31 @@ def sessions(store: Path) -> list[SessionLog]:
     """The sessions of a store, as they were recorded."""
     opened = open_store(store)
     return [SessionLog(opened, info.id) for info in opened.sessions()]
+
+
+def moves(run: Run) -> int:
+    """How often the beginning of a request was not the request before it, as a prompt cache sees them: wherever cache
+    marks stand, and however the SDK spells a key."""
+    sent = [_conversation(json.loads(each.body)) for each in run.exchanges]
+    return sum(before != after[: len(before)] for before, after in pairwise(sent))
+
+
+def _conversation(body: dict[str, Any]) -> list[Any]:
+    return [_unmarked(body.get(key)) for key in ("system", "instructions", "systemInstruction", "tools")] + [
+        _unmarked(message) for key in ("messages", "input", "contents") for message in body.get(key, ())
+    ]
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _unmarked(each) for key, each in value.items() if key != "cache_control"}
+    return [_unmarked(each) for each in value] if isinstance(value, list) else value
+
+
+def decisions(store: Path) -> int:
+    """How often turnlog decided to leave something out."""
+    kept = [record.body for log in sessions(store) for record in log.of_kinds("decision")]
+    return sum(decision.detail.get("by") != "program" for decision in kept)
 
 
 def total(logs: list[SessionLog]) -> Usage:

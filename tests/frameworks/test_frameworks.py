@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from environments import NotMade, python_of
-from framework_runs import WINDOW, Bench, findings
+from framework_runs import WINDOW, Bench, decisions, findings, moves
 from recording_proxy import differences
 
 PROGRAMS = {
@@ -28,7 +28,20 @@ PROGRAMS = {
     "agent_framework": "chat chat-stream responses responses-stream",
 }
 """The environments and the forms of their programs."""
-CASES = [(name, form) for name, forms in PROGRAMS.items() for form in forms.split()]
+IN_CI = {
+    ("plain_sdks", "openai-chat"),
+    ("plain_sdks", "openai-responses-stream"),
+    ("plain_sdks", "anthropic-stream"),
+    ("plain_sdks", "google"),
+}
+"""Cases that need no environment: they also run with `make test-clients`."""
+CASES = [
+    pytest.param(name, form, marks=[pytest.mark.clients] if (name, form) in IN_CI else [])
+    for name, forms in PROGRAMS.items()
+    for form in forms.split()
+]
+SEVERAL = {"chat-handoffs", "responses-handoffs", "chat-guardrail", "responses-guardrail"}
+"""Programs with several conversations."""
 BIG = [("plain_sdks", form) for form in ("openai-chat", "openai-responses", "anthropic-stream", "google")]
 
 
@@ -81,6 +94,8 @@ def test_with_a_budget_nothing_is_refused(name: str, form: str, bench: Bench, tm
     assert (run.refused, run.overflows, run.told["error"], len(run.told["answers"])) == ([], 0, "", 30)
     assert run.told["failures"] == 0
     assert findings(tmp_path / "budget.db", run) == []
+    if form not in SEVERAL:
+        assert 0 < moves(run) <= decisions(tmp_path / "budget.db")
 
 
 def test_bound_thinking_stays_valid(bench: Bench, tmp_path: Path) -> None:
