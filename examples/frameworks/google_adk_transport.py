@@ -1,7 +1,6 @@
 """Google's ADK with turnlog: each model call of the agent is on record and stays within 8,000 tokens.
 
-pip install turnlog google-adk; the key is in GEMINI_API_KEY, and another server in GOOGLE_GEMINI_BASE_URL. This version
-of ADK brings a google-genai that uses httpx.
+pip install turnlog google-adk; the key is in GEMINI_API_KEY, and another server in GOOGLE_GEMINI_BASE_URL.
 """
 
 import asyncio
@@ -23,7 +22,7 @@ def read_file(path: str) -> str:
 
 async def main(tasks: list[str]) -> None:
     """Do one task after the other, in one conversation."""
-    http = transport.async_client("agents.db", budget=8_000, library="httpx")
+    http = transport.async_client("agents.db", budget=8_000)
     model = Gemini(model="gemini-2.5-flash", client=Client(http_options={"httpx_async_client": http}))
     agent = LlmAgent(name="reader", model=model, instruction="Be brief.", tools=[read_file])
     runner = InMemoryRunner(agent, app_name="reader")

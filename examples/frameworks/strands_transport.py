@@ -1,7 +1,7 @@
 """Strands Agents with turnlog: each model call of the agent is on record and stays within 8,000 tokens.
 
-pip install turnlog 'strands-agents[openai]'; the key is in OPENAI_API_KEY, and another server in OPENAI_BASE_URL. This
-version of Strands brings an openai that uses httpx. Its own trimming is turned off: turnlog does that.
+pip install turnlog 'strands-agents[openai]'; the key is in OPENAI_API_KEY, and another server in OPENAI_BASE_URL. Its
+own trimming is turned off: turnlog does that.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ def read_file(path: str) -> str:
 
 async def main(tasks: list[str]) -> None:
     """Do one task after the other, in one conversation."""
-    http = transport.async_client("agents.db", budget=8_000, library="httpx")
+    http = transport.async_client("agents.db", budget=8_000)
     model = OpenAIModel(client=AsyncOpenAI(http_client=http), model_id="gpt-4o")
     agent = Agent(
         model,
