@@ -43,6 +43,13 @@ def mangled(items: list[Any], random: Random) -> list[Any]:
     return left
 
 
+def system_text(items: list[Any], target: Target) -> list[Any]:
+    """The messages of system text, which stay when a conversation is cleared."""
+    speaker = provider(target.provider)
+    read = (speaker.parse({speaker.conversation: [item]}).messages for item in items)
+    return [item for item, messages in zip(items, read, strict=True) if messages[0].role == "system"]
+
+
 def opened(store: MemoryStore, target: Target, session_id: str = "s") -> Session:
     """A session without system text that every process opens alike."""
     return turnlog.open(session_id, store=store, target=target, settings=turnlog.Settings(redact=False))
@@ -58,7 +65,7 @@ def test_what_was_put_in_comes_out(history: History, target: Target, data: st.Da
     random = data.draw(st.randoms(use_true_random=False))
     items = mangled(spelled(history, target), random)
     store, expected = MemoryStore(), list[Any]()
-    session, undone, at = opened(store, target), list[list[Any]](), 0
+    session, undone, at, kept = opened(store, target), list[list[Any]](), 0, 0
     for step in data.draw(st.lists(st.sampled_from(("put", "put", "take", "undo", "clear", "reopen")), max_size=12)):
         before = list(expected)
         match step:
@@ -67,8 +74,8 @@ def test_what_was_put_in_comes_out(history: History, target: Target, data: st.Da
                 session.extend(items[at : at + count])
                 expected += items[at : at + count]
                 at, undone = at + count, undone if at >= len(items) else []
-            case "take" if expected:
-                count = random.randint(1, min(3, len(expected)))
+            case "take" if len(expected) > kept:
+                count = random.randint(1, min(3, len(expected) - kept))
                 session.rewind(messages=count)
                 expected = expected[:-count]
                 undone.append(before)
@@ -77,7 +84,8 @@ def test_what_was_put_in_comes_out(history: History, target: Target, data: st.Da
                 expected = undone.pop()
             case "clear":
                 session.clear()
-                expected, undone = [], []
+                expected, undone = system_text(expected, target), []
+                kept = len(expected)
             case "reopen":
                 session.close()
                 session = opened(store, target)
