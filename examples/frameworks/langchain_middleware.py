@@ -27,7 +27,7 @@ class Fitting(AgentMiddleware):
         fitted = self.fitter.fit({"messages": convert_to_openai_messages(given), "tools": tools})
         sent = convert_to_messages(fitted.body["messages"])
         for place, shown in enumerate(fitted.view):
-            # Chat messages hold no thinking, signatures and cache marks: a message that is shown whole is sent as it was
+            # Chat messages hold no thinking, signatures and cache marks: what is shown whole is sent as it was given
             if shown.treatment == "verbatim" or (shown.treatment == "repaired" and shown.message.role == "assistant"):
                 sent[place] = given[shown.records[0] - 1]
         return request.override(messages=sent[1:] if request.system_message else sent)

@@ -23,32 +23,35 @@ class TurnlogSession(SessionABC):
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         limit = self.session_settings.limit if limit is None else limit
-        items = await asyncio.to_thread(self._open().messages)
+        items = await self._run(self._session.messages)
         return items if limit is None else items[max(0, len(items) - limit) :]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        await asyncio.to_thread(self._open().extend, items)
+        await self._run(self._session.extend, items)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        return await asyncio.to_thread(self._pop)
+        return await self._run(self._take_back, 1)
 
     async def clear_session(self) -> None:
-        await asyncio.to_thread(self._open().clear)
+        await self._run(self._take_back, None)
 
     def close(self) -> None:
         self._closed = True
         self._session.close()
 
-    def _pop(self):
-        with self._lock:  # the item that is returned has to be the one that is taken back
-            if items := self._open().messages():
-                self._session.rewind(messages=1, reason="popped")
-            return items[-1] if items else None
+    def _take_back(self, count: int | None):
+        if items := self._session.messages():
+            self._session.rewind(messages=count or len(items))
+        return items[-1] if items else None
 
-    def _open(self):
-        if self._closed:
-            raise RuntimeError(f"{type(self).__name__} is closed")
-        return self._session
+    async def _run(self, work, *arguments):
+        def alone():
+            with self._lock:  # so that the item that is popped is the one that is returned
+                if self._closed:
+                    raise RuntimeError(f"{type(self).__name__} is closed")
+                return work(*arguments)
+
+        return await asyncio.to_thread(alone)
 
 
 @function_tool
