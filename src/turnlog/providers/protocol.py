@@ -313,8 +313,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Writes a part of a view, if its form depends on the parts before it; None if it never does."""
 
     render_as_recorded: Renderer | None = None
-    """Writes a view as `render` does, but keeps ids that the provider would refuse, and messages that it wants joined
-    apart; None if `render` does so itself."""
+    """As `render`, but joins no messages, and keeps ids that the provider would refuse; None if `render` does so."""
 
     sanitize: Callable[[dict[str, Any], Target], Rendered]
     """Removes what the provider would refuse, except for the order of the conversation: unknown keys, settings that

@@ -132,8 +132,7 @@ def _rewound(records: Sequence[Record], turns: int | None, messages: int | None,
     """What a rewind from the end of a whole log changes."""
     if [turns, messages, to].count(None) != 2:
         raise InputError(
-            "rewind(): give exactly one of turns= (how many turns to take back), messages= (how many messages) and to= "
-            "(the record to go back to)"
+            "rewind(): give exactly one of turns=, messages= (how many to take back) and to= (the record to go back to)"
         )
     if turns is not None:
         starts = [turn.first for turn in turns_of(records) if not turn.rewound]
@@ -177,8 +176,7 @@ def _undone(records: Sequence[Record]) -> Decision:
 
 
 def _before(records: Sequence[Record], noun: str, starts: Sequence[int], wanted: int) -> int:
-    """The last record before the newest turns or messages (`noun`), as many as wanted, that begin with the records
-    `starts`."""
+    """The last record before the newest turns or messages (`noun`), as many as wanted, which begin at `starts`."""
     cleared = max((n for n, decision in active_decisions(records).items() if decision.action == "clear"), default=0)
     starts = [start for start in starts if start > cleared]
     if not isinstance(wanted, int) or isinstance(wanted, bool) or not 1 <= wanted <= len(starts):

@@ -44,8 +44,7 @@ class _Call(Struct):
 def render(
     view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader, *, joins: bool = True
 ) -> Rendered:
-    """The request body for a view; with `joins`, results of one step are in one content. Raises BlobMissing for missing
-    media bytes, and nothing else."""
+    """The request body for a view. With `joins`, results of one step share a content. Raises only BlobMissing."""
     writer = _Writer(blob, nested_media=target.abilities.signed_calls, may_join=joins)
     leading = 0
     while leading < len(view) and _is_instruction(view[leading].message):
