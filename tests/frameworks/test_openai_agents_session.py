@@ -58,8 +58,7 @@ def source(python: Path) -> Path:
     folder = FOLDER / f"openai_agents-{VERSION}"
     if not folder.exists():
         package = f"openai-agents=={VERSION}"
-        words = ("--quiet", "--no-deps", "--no-build-isolation", "--no-binary", "openai-agents", "--dest", FOLDER)
-        run(python, "-m", "pip", "install", "--quiet", "hatchling")
+        words = ("--quiet", "--no-deps", "--no-binary", "openai-agents", "--dest", FOLDER)
         run(python, "-m", "pip", "download", *words, package)
         with tarfile.open(FOLDER / f"openai_agents-{VERSION}.tar.gz") as archive:
             archive.extractall(FOLDER, filter="data")
