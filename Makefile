@@ -17,21 +17,24 @@ export PIP_ROOT_USER_ACTION := ignore
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-fast test-clients lint format docs site demo bench clean
+.PHONY: help setup test test-fast test-clients test-frameworks lint format docs site demo bench clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.dev ## install turnlog and everything its tests need into .venv
 
 test: $(VENV)/.dev ## run the tests (JOBS=N in parallel; ARGS="..." for pytest)
-	@$(BIN)/python -m pytest -n $(JOBS) -m "not clients" $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) -m "not clients and not frameworks" $(ARGS)
 
 test-fast: $(VENV)/.dev ## run a few cases of each test that takes under a second: under a minute
-	@TURNLOG_EXAMPLES=fast $(BIN)/python -m pytest -q -n $(JOBS) -m "not clients and not slow" --ignore=tests/test_house.py $(ARGS)
+	@TURNLOG_EXAMPLES=fast $(BIN)/python -m pytest -q -n $(JOBS) -m "not clients and not frameworks and not slow" --ignore=tests/test_house.py $(ARGS)
 
 test-clients: $(VENV)/.dev ## run the tests with real SDK clients, agent programs, servers and browsers
 	@$(BIN)/python -m pytest -q -n $(JOBS) -m clients $(ARGS)
+
+test-frameworks: $(VENV)/.dev ## run programs of agent frameworks, each in an environment of its own
+	@$(BIN)/python -m pytest -q -n $(JOBS) -m frameworks tests/frameworks $(ARGS)
 
 lint: $(VENV)/.dev ## check style, types, imports between rooms, and the documentation
 	@$(BIN)/ruff check --no-cache --quiet --output-format concise
@@ -57,7 +60,7 @@ bench: $(VENV)/.dev ## run the benches that take seconds; ARGS="NAME..." for oth
 	@$(BIN)/python bench/run.py $(or $(ARGS),quick)
 
 clean: ## remove .venv and everything generated
-	@rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) .venv-frameworks build dist site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

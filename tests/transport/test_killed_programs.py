@@ -4,6 +4,7 @@ one store."""
 from __future__ import annotations
 
 import json
+import logging
 import os
 import random
 import select
@@ -83,6 +84,7 @@ def started(place: str, kept: Path, who: str, name: str) -> tuple[int, int]:
         return child, read
     try:
         random.seed()
+        logging.basicConfig(level=logging.WARNING, force=True)  # who reads a failure sees why
         work(place, kept, who, name=name)
         os._exit(0)
     except BaseException:  # noqa: BLE001 - a forked process must not go on with the tests
