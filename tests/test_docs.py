@@ -5,7 +5,8 @@ run in the order they stand in. In a ```console block every `$ turnlog ...` and 
 runs, in the same directory; output shown under it is compared, a line `...` standing for any lines. A
 comment on the line above a block says otherwise: `<!-- no-run -->` leaves it alone,
 `<!-- file NAME -->` writes it to a file of that name in the directory, and ahead of `<!-- killed -->`
-the process of the blocks before is killed: sessions that they opened have no owner any more.
+the process of the blocks before is killed: sessions that they opened have no owner any more. A block
+with `<!-- example NAME no-run -->` is the file of that name in `examples/frameworks/`.
 """
 
 from __future__ import annotations
@@ -165,6 +166,15 @@ def test_examples_run(
                 printed = run_command(command, tmp_path)
                 problem = f"$ {command}\nprinted:\n{printed}\nthe page shows:\n{shown}"
                 assert not shown or agrees(shown, printed), problem
+
+
+def test_programs_of_frameworks_are_those_that_are_tested() -> None:
+    """A page would show another program than `make test-frameworks` runs, or one that nobody has seen run."""
+    page = (ROOT / "docs" / "frameworks.md").read_text("utf-8")
+    shown = {block.words[1]: block.text for block in blocks(page) if block.words[:1] == ("example",)}
+    programs = ROOT / "examples" / "frameworks"
+    assert shown == {path.name: path.read_text("utf-8") for path in programs.glob("*.py") if path.name in shown}
+    assert {"openai_agents_session.py", "langchain_middleware.py"} <= shown.keys()
 
 
 def prose(page: Path) -> str:

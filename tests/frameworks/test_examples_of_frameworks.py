@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from environments import NotMade, python_of, sections
+from environments import sections
+from framework_pythons import pinned
 from framework_runs import ROOT, Bench, Run, findings
 
 EXAMPLES = ROOT / "examples" / "frameworks"
@@ -24,10 +25,7 @@ def test_each_environment_has_an_example() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_runs(name: str, bench: Bench, tmp_path: Path) -> None:
     """A reader who copies a page's program would get an error, or a log without the conversation."""
-    try:
-        python = python_of(name)
-    except NotMade as error:
-        pytest.skip(f"the environment for {name} cannot be made: {error}")
+    python = pinned(name)
     bench.serve()
     (tmp_path / "src").mkdir()
     for part in ("one", "two"):

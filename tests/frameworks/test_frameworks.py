@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from environments import NotMade, python_of
+from framework_pythons import pinned
 from framework_runs import WINDOW, Bench, decisions, findings, moves
 from recording_proxy import differences
 
@@ -49,10 +49,7 @@ def _python(name: str) -> tuple[Path, str]:
     """The Python and the program of an environment; skips where there can be none."""
     if name == "plain_sdks":
         return Path(sys.executable), name
-    try:
-        return python_of(name), f"{name}_agent"
-    except NotMade as error:
-        pytest.skip(f"the environment for {name} cannot be made: {error}")
+    return pinned(name), f"{name}_agent"
 
 
 @pytest.mark.parametrize(("name", "form"), CASES)

@@ -312,6 +312,9 @@ class Provider(Struct, frozen=True, kw_only=True):
     render_linked: LinkedRenderer | None = None
     """Writes a part of a view, if its form depends on the parts before it; None if it never does."""
 
+    render_as_recorded: Renderer | None = None
+    """As `render`, but joins no messages, and keeps ids that the provider would refuse; None if `render` does so."""
+
     sanitize: Callable[[dict[str, Any], Target], Rendered]
     """Removes what the provider would refuse, except for the order of the conversation: unknown keys, settings that
     exclude each other, missing limits. Each change is an edit."""

@@ -26,7 +26,6 @@ from ..requests.translate import plan, translate
 from ..skills.ready import LOAD_SKILL, with_ready_tools
 from ..view.types import Loss, Shown
 from .inputs import settings_given, target_given
-from .reader import SessionLog
 from .recorder import Journal
 from .state import Context
 from .versions import VIEWS
@@ -353,12 +352,3 @@ def _tool(tool: Tool | None) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def system_record(log: SessionLog) -> Record | None:
-    """The newest record that set the system text (of no section) at the beginning; None if there is none."""
-    for record in log.of_kinds("decision", "system", reverse=True):
-        if not isinstance(record.body, Decision) or record.body.action == "system":
-            if not (isinstance(record.body, MessageRecord) and record.body.section):
-                return record
-    return None

@@ -15,7 +15,7 @@ from ..log.messages import Message, ToolResult
 from ..log.records import Body, Decision, FileChange, MessageRecord, PartialAnswer, Record, TurnOpened, TurnResumed
 from ..log.store import RecordStore
 from ..view.decisions import Rewinds, active_decisions
-from ..view.fold import select
+from ..view.fold import as_left, select
 from ..view.tool_calls import CallInfo, calls_of
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import NetChange, net_changes
@@ -82,14 +82,14 @@ class Rewinder:
         self._append = append
         self._living = living
 
-    def rewind(self, turns: int | None, to: int | None, why: str, *, dry_run: bool) -> Rewind:
+    def rewind(self, turns: int | None, messages: int | None, to: int | None, why: str, *, dry_run: bool) -> Rewind:
         """Go back. Arguments and errors as for `Session.rewind`."""
         if dry_run:
-            return _rewound(self._closed([]), turns, to, why)
+            return _rewound(self._closed([]), turns, messages, to, why)
         rewinds: list[Rewind] = []
 
         def decided(records: Sequence[Record]) -> Decision:
-            rewinds[:] = [_rewound(records, turns, to, why)]
+            rewinds[:] = [_rewound(records, turns, messages, to, why)]
             return rewinds[0].decision
 
         record = self._decide(decided, _decides)
@@ -128,15 +128,19 @@ class Rewinder:
         return records
 
 
-def _rewound(records: Sequence[Record], turns: int | None, to: int | None, why: str) -> Rewind:
+def _rewound(records: Sequence[Record], turns: int | None, messages: int | None, to: int | None, why: str) -> Rewind:
     """What a rewind from the end of a whole log changes."""
-    if (turns is None) == (to is None):
+    if [turns, messages, to].count(None) != 2:
         raise InputError(
-            "rewind(): give exactly one of turns= (how many turns to take back) and to= (the record to go back to)"
+            "rewind(): give exactly one of turns=, messages= (how many to take back) and to= (the record to go back to)"
         )
-    if to is None:
-        to = _before_turns(records, turns)
-        why = why or f"{counted(turns or 0, 'turn')} taken back"
+    if turns is not None:
+        starts = [turn.first for turn in turns_of(records) if not turn.rewound]
+        to = _before(records, "turn", starts, turns)
+        why = why or f"{counted(turns, 'turn')} taken back"
+    elif messages is not None:
+        to = _before(records, "message", [shown.records[0] for shown in as_left(records)], messages)
+        why = why or f"{counted(messages, 'message')} taken back"
     elif not isinstance(to, int) or isinstance(to, bool) or not 0 <= to < len(records):
         last = len(records)
         raise InputError(
@@ -171,17 +175,17 @@ def _undone(records: Sequence[Record]) -> Decision:
     return Decision("undo", why="rewind taken back", supersedes=n)
 
 
-def _before_turns(records: Sequence[Record], turns: int | None) -> int:
-    """The last record before the newest turns that were not taken back."""
+def _before(records: Sequence[Record], noun: str, starts: Sequence[int], wanted: int) -> int:
+    """The last record before the newest turns or messages (`noun`), as many as wanted, which begin at `starts`."""
     cleared = max((n for n, decision in active_decisions(records).items() if decision.action == "clear"), default=0)
-    starts = [turn.first for turn in turns_of(records) if not turn.rewound and turn.first > cleared]
-    if not isinstance(turns, int) or isinstance(turns, bool) or not 1 <= turns <= len(starts):
-        have = f"the conversation has {counted(len(starts), 'turn')}"
+    starts = [start for start in starts if start > cleared]
+    if not isinstance(wanted, int) or isinstance(wanted, bool) or not 1 <= wanted <= len(starts):
+        have = f"the conversation has {counted(len(starts), noun)}"
         if cleared:
             have += f" since it was cleared; go back to record {cleared - 1} for what was before that"
-        allowed = f"give a number from 1 to {len(starts)}, not {turns!r}; " if starts else ""
-        raise InputError(f"turns: {allowed}{have}")
-    to = starts[-turns] - 1
+        allowed = f"give a number from 1 to {len(starts)}, not {wanted!r}; " if starts else ""
+        raise InputError(f"{noun}s: {allowed}{have}")
+    to = starts[-wanted] - 1
     # A program's own compaction, whose summary begins the turn, was made for it: without the summary nothing is left.
     while to and isinstance(body := records[to - 1].body, Decision) and body.detail.get("summary", 0) > to:
         to -= 1

@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from .._platform.given import flag_given, text_given
 from ..errors import CorruptRecord, InputError, LogInconsistent, SessionNotFound
 from ..log.messages import Text, ToolResult
-from ..log.records import Record, SessionOpened, StreamCheckpoint
+from ..log.records import Configuration, Decision, MessageRecord, Record, SessionOpened, StreamCheckpoint
 from ..log.store import RecordStore, SessionInfo, Store
+from ..models.target import Target
+from ..providers import provider
 from ..redaction import RedactingStore, Redactor
 from ..redaction.store import as_kept
 from ..stores.billing import made_in
 from ..stores.labels import labels_of
 from ..tokens.counters import counter_for
 from ..view.consistency import Inconsistency, inconsistencies
+from ..view.fold import as_left
 from ..view.tool_calls import CallInfo, ToolUse, calls_of, tools_used, unanswered
 from ..view.turns import TurnInfo, seconds_between, turns_of
 
@@ -160,6 +163,23 @@ def _measured(info: CallInfo, records: Mapping[int, Record]) -> CallInfo:
         text = "\n".join(part.text for part in parts if isinstance(part, Text))
         tokens = counter_for("", getattr(records[info.record].body, "model", "")).text(text)
     return replace(info, seconds=seconds, tokens=tokens)
+
+
+def recorded_messages(log: SessionLog, target: Target) -> list[Any]:
+    """The conversation in the format of a target's provider, as it was recorded. See `Session.messages`."""
+    speaker = provider(target.provider)
+    render = speaker.render_as_recorded or speaker.render
+    body = render(as_left(list(log.records())), Configuration(provider=speaker.name), target, log.blob).body
+    return list(body.get(speaker.conversation) or ())
+
+
+def system_record_of(log: SessionLog) -> Record | None:
+    """The newest record that set the system text (of no section) at the beginning; None if there is none."""
+    for record in log.of_kinds("decision", "system", reverse=True):
+        if not isinstance(record.body, Decision) or record.body.action == "system":
+            if not (isinstance(record.body, MessageRecord) and record.body.section):
+                return record
+    return None
 
 
 def source_of(store: RecordStore, session_id: str) -> str:

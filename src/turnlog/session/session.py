@@ -37,7 +37,7 @@ from .answer import Answer, Receiving
 from .approvals import Approvals
 from .caches import CacheReport
 from .compactor import Compaction, Compactor
-from .configure import Change, Configurer, changes_of, system_record
+from .configure import Change, Configurer, changes_of
 from .events import Events, Feed
 from .exclusions import exclusion_for, readmission_for
 from .family import Parent
@@ -49,7 +49,7 @@ from .open_turn import OpenTurn
 from .parts import Parts
 from .prompt import Prompt
 from .read_back import read_back, read_back_for
-from .reader import Checker, SessionLog
+from .reader import Checker, SessionLog, recorded_messages, system_record_of
 from .recall import recalled_for
 from .recorder import Journal
 from .recovery import Calls, Resumed, begin, recover
@@ -101,11 +101,11 @@ class Session(Approvals, Parent):
             self._services.on_close(store.close)
         self._lease = Lease(self.id) if lease is None else lease
         self._wait, self._hold = wait, hold
-        for lock in (self._lease, hold):
-            if lock is not None:
-                self._services.on_close(lock.close)
+        for lock in filter(None, (self._lease, hold)):
+            self._services.on_close(lock.close)
         self._followers: WeakSet[following.Follower] = WeakSet()
-        self._services.on_close(self._end_events)
+        self._services.on_close(self._events.close)
+        self._services.on_close(self._end_followers)
         tell, warn, check = self._events.tell, self._events.warn, self._lease.check
         by_lines = redactor is not None and redactor.spans_words
         self._journal = Journal(
@@ -264,7 +264,7 @@ class Session(Approvals, Parent):
         begin with this text already, nothing is recorded, and the record that set it is returned."""
         if flag_given("replace", replace):
             text = text_given("system(..., replace=True): content", content)
-            existing = system_record(self.log) if self._configurer.begins_with(text) else None
+            existing = system_record_of(self.log) if self._configurer.begins_with(text) else None
             return self._configurer.replace_system(text) if existing is None else existing
         return self.add(Message("system", parts_of(content)))
 
@@ -301,8 +301,7 @@ class Session(Approvals, Parent):
         """Take in the request body of a program that keeps the conversation itself and sends it whole each time: what
         is new in it is recorded, and what the program changed in its past as decisions. Returns the request to send.
         `target` is the target of the body; None: the body says it. Raises FormatError, and the errors of `request`."""
-        if self._absorber is None:
-            self._absorber = absorbing.Absorber(self._parts)
+        self._absorber = self._absorber or absorbing.Absorber(self._parts)
         self._absorber.absorb(body, target)
         return self.request()
 
@@ -317,8 +316,7 @@ class Session(Approvals, Parent):
         if redactor is not None:
             new = {name: value for name, value in labels_given(labels).items() if current.get(name) != value}
             redactor.refuse("labels", new)
-        note = labels_note(current, labels_given(labels))
-        if note is not None:
+        if (note := labels_note(current, labels_given(labels))) is not None:
             self._journal.append(note)
         return self.log.labels
 
@@ -377,13 +375,19 @@ class Session(Approvals, Parent):
         return self._journal.append(Decision("clear", first=1, last=self._context.last, why=reason))[0]
 
     def rewind(
-        self, *, turns: int | None = None, to: int | None = None, reason: str = "", dry_run: bool = False
+        self,
+        *,
+        turns: int | None = None,
+        messages: int | None = None,
+        to: int | None = None,
+        reason: str = "",
+        dry_run: bool = False,
     ) -> Rewind:
-        """Take back the last `turns` user turns, or everything after record `to`. The conversation, with its
-        compactions, is then as it was at that point; tools, settings and files on disk do not change. Returns what
-        changes; with `dry_run` nothing is recorded. Raises InputError while a turn is open, and if `to` is between a
-        tool call and its result."""
-        return self._rewinder.rewind(turns, to, reason, dry_run=dry_run)
+        """Take back the last `turns` user turns, the last `messages`, or everything after record `to`. The conversation
+        is then as it was at that point; tools, settings and files on disk do not change. Returns what changes; with
+        `dry_run` nothing is recorded. Raises InputError while a turn is open, and if `to` is between a tool call and
+        its result; `messages=1` takes back a result and leaves the call."""
+        return self._rewinder.rewind(turns, messages, to, reason, dry_run=dry_run)
 
     def compact(
         self,
@@ -505,8 +509,7 @@ class Session(Approvals, Parent):
         return await self._journal.areceive(answer, self._configurer.asked(target))
 
     def receiving(self, target: Target | Request | None = None) -> Receiving:
-        """A context manager for who is handed the chunks of an answer one by one: `feed` takes a chunk, and on leaving
-        the answer is recorded, as by `receive`, with the same `target`."""
+        """A context manager that records an answer as `receive` does, of chunks that are given to its `feed`."""
         return self._journal.receiving(self._configurer.asked(target))
 
     # -- looking ---------------------------------------------------------------------------------
@@ -514,6 +517,12 @@ class Session(Approvals, Parent):
     def history(self) -> list[Record]:
         """Every record, including notes and decisions, oldest first; `log` reads them one by one."""
         return list(self.log.records())
+
+    def messages(self, target: Target | None = None) -> list[Any]:
+        """The conversation in the format of `target`'s provider (None: the session's target), as it was recorded, and
+        as `extend` takes it: nothing is repaired, added or left out for size. It is without what was cleared or taken
+        back, and what the provider cannot take (see `preview(target).losses`)."""
+        return recorded_messages(self.log, self._configurer.target_or(target))
 
     def read_back(self, n: int, *, lines: tuple[int, int] | None = None) -> str:
         """The whole text of message record `n`, even if requests shorten it or leave it out; with `lines`, only the
@@ -571,14 +580,9 @@ class Session(Approvals, Parent):
         of `turnlog.open`, and later ones."""
         return changes_of(self._found, self._parts.state)
 
-    # -- inside ----------------------------------------------------------------------------------
-
-    def _end_events(self) -> None:
-        try:
-            for follower in tuple(self._followers):
-                follower.finish()
-        finally:
-            self._events.close()
+    def _end_followers(self) -> None:
+        for follower in tuple(self._followers):
+            follower.finish()
 
     def _begin(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..answer_forms import EFFORT, SCHEMA, TYPED
 from ..protocol import Provider
 from .enums import STOPS
@@ -45,6 +47,7 @@ PROVIDER = Provider(
     assembler=StreamAssembler,
     rules=rules,
     render=render,
+    render_as_recorded=partial(render, joins=False),
     sanitize=sanitize,
     stops=STOPS,
     tool_choice=tool_choice,

@@ -41,9 +41,11 @@ class _Call(Struct):
     name: str
 
 
-def render(view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader) -> Rendered:
-    """The request body for a view. Raises BlobMissing for missing media bytes, and nothing else."""
-    writer = _Writer(blob, nested_media=target.abilities.signed_calls)
+def render(
+    view: Sequence[Shown], configuration: Configuration, target: Target, blob: BlobReader, *, joins: bool = True
+) -> Rendered:
+    """The request body for a view. With `joins`, results of one step share a content. Raises only BlobMissing."""
+    writer = _Writer(blob, nested_media=target.abilities.signed_calls, may_join=joins)
     leading = 0
     while leading < len(view) and _is_instruction(view[leading].message):
         leading += 1
@@ -81,12 +83,13 @@ def _body(writer: _Writer, system: Any, configuration: Configuration, target: Ta
 class _Writer:
     """Collects contents, losses and edits."""
 
-    def __init__(self, blob: BlobReader, *, nested_media: bool) -> None:
+    def __init__(self, blob: BlobReader, *, nested_media: bool, may_join: bool) -> None:
         self.contents: list[dict[str, Any]] = []
         self.losses = Losses(NAME)
         self.edits: list[Edit] = []
         self.blob = blob
         self.nested_media = nested_media
+        self.may_join = may_join
         self.joins = False
         self.step_over = True
         self.calls: list[_Call] = []
@@ -127,7 +130,7 @@ class _Writer:
         parts = [entry for part in message.parts for entry in self.part(part)]
         results = bool(message.parts) and all(isinstance(part, ToolResult) for part in message.parts)
         words = FORMS.words(message.form)
-        joins, self.joins = self.joins and results and FORMS.own(message.form) is None, results
+        joins, self.joins = self.joins and results and FORMS.own(message.form) is None, results and self.may_join
         if joins and parts:
             last = self.contents[-1]
             self.contents[-1] = {**last, "parts": [*_as_list(last.get("parts")), *parts]}

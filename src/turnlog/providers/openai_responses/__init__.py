@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..answer_forms import EFFORT, NAMED, SCHEMA, STRICT
 from ..protocol import OPENAI_SETTINGS, Provider, sdk_method
 from ..strict_schemas import OPENAI_LIMITS
@@ -45,6 +47,7 @@ PROVIDER = Provider(
     rules=rules,
     render=render,
     render_linked=render,
+    render_as_recorded=partial(render, keep_ids=True),
     sanitize=sanitize,
     stops=STOPS,
     refusals=REFUSALS,

@@ -191,8 +191,10 @@ def render(
     target: Target,
     blob: BlobReader,
     earlier: Collection[str] = frozenset(),
+    *,
+    keep_ids: bool = False,
 ) -> Rendered:
-    """The request body for a view. See `Renderer` and, for `earlier`, `LinkedRenderer`.
+    """The request body for a view. See `Renderer` and, for `earlier`, `LinkedRenderer`. `keep_ids`: also refused ones.
 
     System text becomes an input item of role `system`, wherever it is: an item keeps the message's parts and
     boundaries, and a later item does not move the first. `instructions` is used for a leading message that was read
@@ -210,7 +212,8 @@ def render(
     for shown in rest:
         writer.add(shown)
     stored = body.get("store") is not False
-    items = without_refused_ids(writer.entries, writer.losses.made, earlier, stored=stored)
+    kept = RenderedItems(writer.entries, frozenset(), frozenset()) if keep_ids else None
+    items = kept or without_refused_ids(writer.entries, writer.losses.made, earlier, stored=stored)
     _put_input(body, [entry.item for entry in items.entries], configuration.form)
     tools = _write_tools(configuration, writer.losses)
     if tools:
