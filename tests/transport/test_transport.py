@@ -317,3 +317,18 @@ def test_a_client_closes_what_it_no_longer_needs_and_finds_it_again() -> None:
     client.post(CHAT, json=talk("Q1.", "A.", "More."))
     assert len(store.sessions()) == 70
     assert client.failures == 0
+
+
+def test_what_is_asked_about_a_request_under_way_is_no_part_of_it() -> None:
+    """A guardrail asks about a conversation whose answer is awaited: it cuts that answer off."""
+    store = MemoryStore()
+
+    async def ask() -> None:
+        client = transport.async_client(store, transport=ModelServer(whole("Safe.", "Hello.")))
+        async with client.stream("POST", CHAT, json=talk("Hi.")) as response:
+            await client.post(CHAT, json={"model": "gpt-4o", "messages": [*talk("Hi.")["messages"]] * 2})
+            await response.aread()
+        await client.aclose()
+
+    asyncio.run(ask())
+    assert sorted(texts(store, info.id) for info in store.sessions()) == [["Hi.", "Hi.", "Hello."], ["Hi.", "Safe."]]

@@ -162,8 +162,8 @@ class Recorder:
             own = [each for each in self._open if each.name == name]
             found = continued(own, heard)
             is_same = found is not None and len(found.heard.items) == len(heard.items)
-            if found is not None and not is_same and found.answering is not None:
-                self.end(found.answering)  # the body has the answer, although nobody closed its stream
+            if found is not None and found.answering is not None and heard.has_answer_to(found.heard):
+                self.end(found.answering)  # nobody closed its stream
             if found is not None and found.is_free and not (is_same and heard.begins and found.is_answered):
                 return self._taken(found, heard, target)
         heard = heard.read(body, speaker, self._settings.redactor)
