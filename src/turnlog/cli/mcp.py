@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from argparse import ArgumentParser, Namespace
 from functools import partial
@@ -18,8 +19,8 @@ from ..errors import InputError
 from ..mcp.install import PROGRAMS, changes
 from ..mcp.past import TOTAL, Past
 from ..mcp.sync import Sync
-from ..stores.places import local_path
-from .arguments import add_command, add_labels, number
+from ..stores.places import placed
+from .arguments import KEY, STORE, add_command, add_labels, number
 from .imports import known_files
 from .stores import is_missing, is_writable, opened, settings_of
 from .terminal import agreed, is_terminal, out_json, out_lines, say, stdin_bytes
@@ -93,8 +94,11 @@ def _titles(past: Past) -> int:
 
 def _install(arguments: Namespace) -> int:
     """Show what an agent program needs, ask, and write it."""
-    store = arguments.store if local_path(arguments.store) is None else str(Path(arguments.store).absolute())
-    command = [sys.executable, "-m", "turnlog", *(["--store", store] if arguments.store else []), "mcp"]
+    command = [sys.executable, "-m", "turnlog"]
+    # A program may start the server in another folder, and without the variables of this shell.
+    store, key = (arguments.store or os.environ.get(STORE, ""), arguments.key or os.environ.get(KEY, ""))
+    command += ["--store", placed(store, Path.cwd())] if store else []
+    command += [*(["--key", key] if key else []), "mcp"]
     command += [] if arguments.discover is None else ["--discover", arguments.discover]
     command += [word for name, value in arguments.label for word in ("--label", f"{name}={value}")]
     command += ["--tokens", str(arguments.tokens)] if arguments.tokens != TOTAL else []

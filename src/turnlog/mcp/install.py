@@ -94,12 +94,15 @@ def _with_table(path: Path, text: str, command: Sequence[str]) -> str:
     try:
         parsed = tomllib.loads(text)
         servers = parsed.get("mcp_servers", {})
-        if servers.get("turnlog") == entry:
+        held = servers.get("turnlog", {})
+        wanted = {**held, **entry}
+        if held == wanted:
             return text
-        others = re.sub(r"(?ms)^\[mcp_servers\.turnlog\]\s*\n.*?(?=^\[|\Z)", "", text).rstrip()
+        old = r"(?ms)^\[mcp_servers\.turnlog\]\s*\n.*?(?=^\[|\Z)"
+        others = (re.sub(old, "", text) if held else text).rstrip()
         new = f"{others}\n\n{table}" if others else table
-        if tomllib.loads(new) == {**parsed, "mcp_servers": {**servers, "turnlog": entry}}:
+        if tomllib.loads(new) == {**parsed, "mcp_servers": {**servers, "turnlog": wanted}}:
             return new
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, TypeError) as error:
         raise InputError(f"{path} cannot be read ({error}); nothing was written") from error
     raise InputError(f"{path} has more about this server than turnlog can keep; write it there yourself:\n{table}")

@@ -68,7 +68,7 @@ class _Search(Search):
         left = without_answers(record) if "_session" in text or QUOTED in text else record
         if left is None or session in self.without:
             return None
-        self.kept[session, record.n] = left
+        self.kept.setdefault((session, record.n), left)  # it may be there without secrets
         return Hit(session, record.n, role, record.time, "", 0, 0)
 
 
