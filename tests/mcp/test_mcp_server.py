@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def test_a_client_finds_and_reads(tmp_path: Path) -> None:
     """What was said a moment ago in another program is not found, or a secret of it is; the record that an answer cites
     cannot be read, as a tool or as a resource."""
     text, secret = SECRETS["github classic"]
-    transcript(tmp_path, "then", "Why does the importer crash?", f"It reads 2026-02-30. Log in with {text} first.")
+    transcript(tmp_path, "then", "Why does the importer crash?", f"The importer crash is 2026-02-30. Log in with {text}.")
 
     async def talk() -> None:
         async with started(tmp_path, "--discover") as client:
@@ -152,19 +153,18 @@ def test_eight_clients_ask_while_two_sessions_grow(tmp_path: Path) -> None:
         async with started(tmp_path, "--discover") as one:
             for _ in range(6):
                 await asked(one, f"step talk {number}")
+                if (n := next(steps, None)) is not None:
+                    grow(n)
             await until(one, "word19right", "done 19 of right")
             await until(one, "word19left", "done 19 of left")
 
     async def all_at_once() -> None:
-        clients = asyncio.gather(*map(client, range(8)))
-        for n in range(20):
-            grow(n)
-            await asyncio.sleep(0)
-        await clients
+        await asyncio.gather(*map(client, range(8)))
 
+    steps = iter(range(20))
     grow(-1)
     asyncio.run(asyncio.wait_for(all_at_once(), 240))
-    with open_store(tmp_path / "log.db", read_only=True) as store:
+    with closing(open_store(tmp_path / "log.db", read_only=True)) as store:
         assert {info.id for info in store.sessions()} == set(grown) and store.verify() == []
         for name, texts in grown.items():
             messages = [record.message for record in store.read(name) if record.message]
