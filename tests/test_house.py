@@ -54,6 +54,8 @@ ALONE = {
     "importers.discovery": "the room below: where agents keep their sessions",
     "importers.known_files": "the room below: a cache, apart from what is true",
     "importers.sync.own_records": "with the session over 600 lines",
+    "mcp.install": "what programs need, apart from what runs; loaded only where the command is",
+    "mcp.server": "needs the SDK of MCP, which the rest does without",
     "memory.resolve": "with the fold over 600 lines",
     "redaction.scrub": "the room below: rewriting records",
     "runners.programs.claude": "one file for each program",

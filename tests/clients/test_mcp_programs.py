@@ -1,5 +1,5 @@
-"""The real agent programs with the server, as `turnlog mcp --install` lets them start it: they find it, call it, and show
-what it says to the model."""
+"""The real agent programs with the server, as `turnlog mcp --install` lets them start it: they find it, call it and show
+its answer to the model.
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from turnlog.stores import open_store
 
 pytestmark = pytest.mark.slow
 TOOLS = {"claude": "mcp__turnlog__recall_sessions", "gemini": "mcp_turnlog_recall_sessions"}
+_CLAUDE = ("--model", "claude-sonnet-4-5", "--allowedTools", "mcp__turnlog")
 ANSWER = "The zebra lives in the cellar."
 
 
@@ -41,7 +42,7 @@ def command_of(name: str, commands: Path) -> list[str]:
     """A program's command line for one prompt, which may call tools unasked."""
     prompt = "Where does the zebra live?"
     return {
-        "claude": [str(commands / "claude"), "-p", prompt, "--model", "claude-sonnet-4-5", "--allowedTools", "mcp__turnlog"],
+        "claude": [str(commands / "claude"), "-p", prompt, *_CLAUDE],
         "gemini": [str(commands / "gemini"), "-m", "gemini-2.5-flash", "--yolo", "--skip-trust", "-p", prompt],
         "codex": [str(commands / "codex"), "exec", "--skip-git-repo-check", "-m", "gpt-5", prompt],
     }[name]  # fmt: skip

@@ -71,7 +71,7 @@ def test_a_client_finds_and_reads(tmp_path: Path) -> None:
     """What was said a moment ago in another program is not found, or a secret of it is; the record that an answer cites
     cannot be read, as a tool or as a resource."""
     text, secret = SECRETS["github classic"]
-    transcript(tmp_path, "then", "Why does the importer crash?", f"The importer crash is 2026-02-30. Log in with {text}.")
+    transcript(tmp_path, "then", "Why the importer crash?", f"The importer crash is 2026-02-30. Log in: {text}.")
 
     async def talk() -> None:
         async with started(tmp_path, "--discover") as client:
@@ -140,7 +140,7 @@ def test_labels_and_the_total_hold_for_the_server(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_eight_clients_ask_while_two_sessions_grow(tmp_path: Path) -> None:
-    """Servers that read the same transcripts into one store wait for each other for ever, lose records, or answer with an
+    """Servers that read the same transcripts into one store wait for each other for ever, lose records, or answer by an
     error; a session that grew is found as it was."""
     grown: dict[str, list[str]] = {name: [f"Talk {name} begins."] for name in ("left", "right")}
 

@@ -145,8 +145,8 @@ _HOSTILE = (
 
 @pytest.mark.slow
 def test_injections_stay_quoted(tmp_path: Path) -> None:
-    """Texts of old sessions that give orders, forge the mark or the head, or hide characters: none leaves the quotation,
-    in either tool and in the titles."""
+    """Texts of old sessions that give orders, forge the mark or the head, or hide letters: none leaves its quotation,
+    neither in a tool's answer nor in titles."""
     draw, store = Random("injections"), open_store(tmp_path / "a.db")
     total = draws(500, 5_000)
     for n in range(total):
@@ -196,11 +196,11 @@ def test_answers_stay_within_their_tokens(texts: list[str], most: int, total: in
     said(store, "s", *(f"needle {text}" for text in texts))
     asked, spent = past(store, total=total), 0
     for n in range(6):
-        try:
-            text = asked.recall("needle", most) if n % 2 else asked.read("s", 2)
-        except InputError as error:
-            assert "used up" in str(error) and total - spent < 150
+        if total - spent < 150:
+            with pytest.raises(InputError, match="used up"):
+                asked.recall("needle", most)
             break
+        text = asked.recall("needle", most) if n % 2 else asked.read("s", 2)
         room = max(150, min(most if n % 2 else MOST, MOST, total - spent))
         assert count(text) <= room
         spent += count(text)
