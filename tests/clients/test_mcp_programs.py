@@ -1,5 +1,5 @@
-"""The real agent programs with the server, as `turnlog mcp --install` lets them start it: they find it, call it and show
-its answer to the model.
+"""The real agent programs with the server, as `turnlog mcp --install` lets them start it: they call it, and show its
+answer to the model."""
 
 from __future__ import annotations
 
