@@ -17,7 +17,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 import mcp
 from harness import Report, bench
 from quality.memory import ANSWERED, QUESTIONS, answers, keep, sessions
-from turnlog.mcp.past import Past
+from turnlog.mcp.past import PastSessions
 from turnlog.memory.recall import Recalled
 from turnlog.redaction import Redactor
 from turnlog.stores import open_store
@@ -46,7 +46,7 @@ def past(report: Report) -> None:
                 report.say(f"  {one['question']!r}: {cited}")
         figures = {"questions": len(questions), "answered": right, "s, first": first, "characters declared": declared}
         report.row("by the client", figures, at_least={"answered": ANSWERED})
-        asked = Past(store, Redactor(), Path(folder), {}, total=10**9)
+        asked = PastSessions(store, Redactor(), Path(folder), {}, total=10**9)
         spent = []
         for one in questions * 2:
             began = time.process_time()

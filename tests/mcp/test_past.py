@@ -18,7 +18,7 @@ from turnlog.errors import InputError
 from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import MessageRecord, Note
 from turnlog.log.store import Draft, Store
-from turnlog.mcp.past import MOST, Past, without_answers
+from turnlog.mcp.past import MOST, PastSessions, without_answers
 from turnlog.memory.recall import QUOTED, recall
 from turnlog.redaction import Redactor
 from turnlog.stores import MemoryStore, open_store
@@ -36,9 +36,9 @@ def said(store: Store, name: str, *texts: str, folder: str = ELSEWHERE) -> None:
     store.append(name, [Draft(MessageRecord(Message(roles[n % 2], (Text(text),)))) for n, text in enumerate(texts)])
 
 
-def past(store: Store, folder: str = HERE, **options: Any) -> Past:
+def past(store: Store, folder: str = HERE, **options: Any) -> PastSessions:
     """The past for an agent in a folder."""
-    return Past(store, Redactor(), Path(folder), options.pop("where", {}), **options)
+    return PastSessions(store, Redactor(), Path(folder), options.pop("where", {}), **options)
 
 
 def cited(text: str) -> list[tuple[str, int]]:

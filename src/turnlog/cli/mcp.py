@@ -17,7 +17,7 @@ from .._platform.stdlib import difflib
 from .._platform.texts import install_extra
 from ..errors import InputError
 from ..mcp.install import PROGRAMS, changes
-from ..mcp.past import TOTAL, Past
+from ..mcp.past import TOTAL, PastSessions
 from ..mcp.sync import Sync
 from ..stores.places import placed
 from .arguments import KEY, STORE, add_command, add_labels, number
@@ -64,7 +64,7 @@ def _mcp(arguments: Namespace) -> int:
     if arguments.titles and is_missing(arguments):
         return 0
     with opened(arguments, write=reads or is_writable(arguments), make=reads, past_damage=False) as store:
-        past = Past(store, settings.finding(), arguments.project, dict(arguments.label), arguments.tokens)
+        past = PastSessions(store, settings.finding(), arguments.project, dict(arguments.label), arguments.tokens)
         if arguments.titles:
             return _titles(past)
         if is_terminal(sys.stdin):
@@ -81,7 +81,7 @@ def _mcp(arguments: Namespace) -> int:
     return 0
 
 
-def _titles(past: Past) -> int:
+def _titles(past: PastSessions) -> int:
     """Print the titles as a start hook has to; the program tells it on standard input which session begins."""
     try:
         asking = "" if is_terminal(sys.stdin) else json.loads(stdin_bytes() or b"{}").get("session_id", "")

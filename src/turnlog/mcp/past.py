@@ -112,7 +112,7 @@ class _Scope(PastDamage):
         return replace(record, body=body, raw=None) if counts else record
 
 
-class Past:
+class PastSessions:
     """The sessions of a store with the labels `where`, for an agent in the folder `project`. Its answers have at most
     `total` tokens together. Methods raise InputError if they cannot answer."""
 

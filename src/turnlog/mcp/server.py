@@ -11,7 +11,7 @@ from mcp.types import ToolAnnotations
 
 from .._version import __version__
 from ..errors import TurnlogError
-from .past import RECALL, USUAL, Past
+from .past import RECALL, USUAL, PastSessions
 from .sync import Sync
 
 _SERVER = f"Earlier sessions of coding agents on this machine can be searched: before you guess, call {RECALL} once."
@@ -26,7 +26,7 @@ _READ = f"""Read a record of an earlier session, with the session and record tha
 Use it when a passage is cut off where it matters. `lines` are such as "1-80"; without it, all that has room."""
 
 
-def serve(past: Past, sync: Sync | None) -> None:
+def serve(past: PastSessions, sync: Sync | None) -> None:
     """Answer one agent program until it goes away."""
     server = MCPServer("turnlog", version=__version__, instructions=_SERVER, log_level="WARNING")
 
