@@ -80,7 +80,7 @@ EXAMPLES = {
     "errors": ("errors latest", "errors latest --open"),
     "memory": ("memory latest", "memory latest --kind file"),
     "recall": ("recall how are the tests run", "recall fix of the flaky test --tokens 2000"),
-    "mcp": ("mcp --discover --install claude", "mcp --discover --install codex --print"),
+    "mcp": ("mcp --discover --install claude --yes", "mcp --discover --install codex --print"),
     "handoff": ("handoff latest --to codex", "handoff latest --to claude --start"),
     "request": ("request latest --to anthropic", "request latest --to google --explain"),
     "context": ("context latest", "context request.json --to openai-chat"),
