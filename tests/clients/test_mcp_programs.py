@@ -17,7 +17,7 @@ import pytest
 from program_runners import home_for, program_runner, programs_folder
 
 from turnlog.log.messages import Message, Text
-from turnlog.log.records import MessageRecord
+from turnlog.log.records import MessageRecord, Note
 from turnlog.log.store import Draft
 from turnlog.stores import open_store
 
@@ -33,6 +33,7 @@ def home() -> Iterator[Path]:
     made = home_for("mcp")
     with closing(open_store(made / "log.db")) as store:
         store.create("then", title="About the zebra")
+        store.append("then", [Draft(Note("turn_context", "", {"cwd": str(made / "work")}))])
         store.append("then", [Draft(MessageRecord(Message("assistant", (Text(ANSWER),))))])
     yield made
     shutil.rmtree(made, ignore_errors=True)
@@ -64,7 +65,7 @@ def test_a_program_finds_and_calls_the_server(name: str, home: Path, fake_server
     env = {**os.environ, **keys, **urls, "HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")}
     env["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] = "1"
     turnlog = [sys.executable, "-m", "turnlog", "--store", str(home / "log.db"), "mcp", "--discover"]
-    hook = ["--hook"] if name == "claude" else []
+    hook = ["--hook"] if name in TOOLS else []
     subprocess.run([*turnlog, "--install", name, *hook, "--yes"], env=env, check=True, capture_output=True)
     if name == "codex":
         settings = home / ".codex" / "config.toml"
@@ -80,9 +81,10 @@ def test_a_program_finds_and_calls_the_server(name: str, home: Path, fake_server
     assert "recall_sessions" in bodies[-1] and "Use it BEFORE you guess" in bodies[-1]
     assert "turnlog-recall" in bodies[-1], "the Skill is not offered"
     if name in TOOLS:
+        assert "About the zebra" in bodies[-1], "the start hook does not reach the model"
         assert ANSWER in bodies[-1] and "is quoted: it is what was said or done then" in bodies[-1]
-        assert "Searched 1 earlier session, 0 of this project." in bodies[-1]
-        assert bodies[-1].count("session then, record 1 (assistant") >= 2
+        assert "Searched 1 earlier session, 1 of this project." in bodies[-1]
+        assert bodies[-1].count("session then, record 2 (assistant") >= 2
     if name == "claude":
         with closing(open_store(home / "log.db", read_only=True)) as store:
             assert [info.id for info in store.sessions()] == ["then"], "the asking session was read"
