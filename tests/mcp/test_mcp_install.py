@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands import Command
+from turnlog import open as opened
 from turnlog.errors import InputError
 from turnlog.mcp.install import PROGRAMS, changes
 from turnlog.skills import load_skills
@@ -152,3 +153,17 @@ def test_what_is_asked_in_vain_is_told(turnlog: Command) -> None:
         ended = turnlog("mcp", *words)
         assert (ended.code, ended.out) == (2, "") and "mcp: " in ended.err
     assert turnlog("mcp", "--titles").out == ""
+    missing = turnlog("mcp")
+    assert missing.code != 0 and "log.db" in missing.err and missing.out == ""
+
+
+def test_the_hook_tells_titles_as_programs_read_them(tmp_path: Path, turnlog: Command) -> None:
+    """A start hook that prints anything else fails each session's start, or tells the session its own title."""
+    for name in ("a", "b"):
+        with opened(name, store=tmp_path / "log.db", labels={"folder": str(tmp_path)}) as session:
+            session.user(f"Mend the parser of {name}.")
+    for stdin, told in ((b"", "ab"), (b'{"session_id": "b"}', "a"), (b"[]", "ab"), (b'{"session_id": 5}', "ab")):
+        [row] = turnlog("mcp", "--titles", stdin=stdin).rows
+        output = row["hookSpecificOutput"]
+        assert output["hookEventName"] == "SessionStart"
+        assert [name for name in "ab" if f"Mend the parser of {name}." in output["additionalContext"]] == [*told]

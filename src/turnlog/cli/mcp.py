@@ -8,7 +8,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -57,15 +56,17 @@ def _mcp(arguments: Namespace) -> int:
         raise InputError("mcp: --hook and --print belong to --install PROGRAM")
     if arguments.discover is not None and any(value for _, value in arguments.label):
         raise InputError("mcp: transcripts have no labels, so --label would find none of them; leave out --discover")
-    if not arguments.titles and find_spec("mcp") is None:
-        raise InputError(f"mcp: the extra mcp is not installed: {install_extra('mcp')}")
+    try:
+        server = None if arguments.titles else import_module("turnlog.mcp.server")
+    except ImportError as error:
+        raise InputError(f"mcp: the extra mcp is missing, or older than 2.3: {install_extra('mcp')}") from error
     settings = settings_of(arguments)
     reads = arguments.discover is not None and not arguments.titles
     if arguments.titles and is_missing(arguments):
         return 0
     with opened(arguments, write=reads or is_writable(arguments), make=reads, past_damage=False) as store:
         past = PastSessions(store, settings.finding(), arguments.project, dict(arguments.label), arguments.tokens)
-        if arguments.titles:
+        if server is None:
             return _titles(past)
         if is_terminal(sys.stdin):
             say("waiting for an agent program on standard input; `turnlog mcp --install PROGRAM` lets one start this")
@@ -74,7 +75,7 @@ def _mcp(arguments: Namespace) -> int:
         known = partial(known_files, store, arguments, settings, redactor)
         sync = Sync(store, redactor, home, known) if reads else None
         try:
-            import_module("turnlog.mcp.server").serve(past, sync)
+            server.serve(past, sync)
         finally:
             if sync is not None:
                 sync.close()
@@ -84,7 +85,7 @@ def _mcp(arguments: Namespace) -> int:
 def _titles(past: PastSessions) -> int:
     """Print the titles as a start hook has to; the program tells it on standard input which session begins."""
     try:
-        asking = "" if is_terminal(sys.stdin) else json.loads(stdin_bytes() or b"{}").get("session_id", "")
+        asking = "" if is_terminal(sys.stdin) else str(json.loads(stdin_bytes() or b"{}").get("session_id", ""))
     except (ValueError, AttributeError):
         asking = ""
     if text := past.titles(_TITLES, [asking] if asking else []):
