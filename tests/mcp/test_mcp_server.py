@@ -24,7 +24,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client  # noqa: E402
 LONG_AGO = 1_700_000_000
 
 
-def transcript(home: Path, name: str, *texts: str, folder: str = "/work/shop") -> Path:
+def transcript(home: Path, name: str, *texts: str, folder: str = "/w/shop") -> Path:
     """Write a transcript of Claude Code, the user and the agent in turns, as if it had been written long ago."""
     path = home / ".claude/projects" / folder.replace("/", "-") / f"{name}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)

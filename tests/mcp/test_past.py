@@ -24,7 +24,7 @@ from turnlog.redaction import Redactor
 from turnlog.stores import MemoryStore, open_store
 from turnlog.tokens.counters import counter_for
 
-HERE, ELSEWHERE = "/work/shop", "/work/other"
+HERE, ELSEWHERE = "/w/shop", "/w/other"
 count = counter_for("", "").text
 
 
