@@ -111,6 +111,12 @@ class OpenConversation:
         """What was said in messages that the program took back."""
         self.is_shortened = any(map(_shortens, session.log.of_kinds("decision")))
         """Whether turnlog left anything out for size."""
+        self.is_mended, self.mended_around = False, b""
+        """Whether the provider would refuse a part of the past, and what else in bodies (see `Heard.around`)."""
+        self.told: set[str] = set()
+        """What notes said."""
+        self.checked = (0, b"")
+        """How many items of the last body were checked, and what else in it."""
         session.on_event(self._happened)
         self._labelled = False  # with all labels of the conversation as it is
 
@@ -120,6 +126,8 @@ class OpenConversation:
     def take(self, heard: Heard, target: Target) -> OpenConversation:
         """Take a body. The conversation is not free until the answer has come."""
         self._labelled = self._labelled and not heard.said
+        known = len(self.heard.items)
+        self.checked = (known if heard.items[:known] == self.heard.items else 0, self.heard.around)
         self.heard, self.answering = heard, Answering(self.session, target)
         return self
 
