@@ -43,6 +43,7 @@ ALONE = {
     "chat.processes": "how commands run and end; the tools that run them are in `chat.workshop`",
     "chat.rendering": "answers as text on the screen, without a terminal",
     "chat.workshop": "the tools that a chat gives to its model",
+    "cli.imports": "one file for each noun of the command line; `mcp` remembers files as `import` does",
     "cli.exports": "one file for each noun of the command line",
     "cli.talk": "what `show` prints unless it is asked for records, turns or tools",
     "cli.demo": "loaded only if the command runs",
@@ -51,9 +52,8 @@ ALONE = {
     "export.markdown": "one file for each format",
     "export.page": "one file for each format",
     "importers.codex.events": "with the conversation over 600 lines",
-    "importers.discovery": "the room below: where agents keep their sessions",
-    "importers.known_files": "the room below: a cache, apart from what is true",
     "importers.sync.own_records": "with the session over 600 lines",
+    "mcp.install": "what programs need, apart from what runs; loaded only where the command is",
     "memory.resolve": "with the fold over 600 lines",
     "redaction.scrub": "the room below: rewriting records",
     "runners.programs.claude": "one file for each program",
@@ -98,7 +98,7 @@ CIRCLES = {
 BAD_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 NAMES = {*PROVIDER_ROWS, *makers()}
 NO_PROVIDERS = "config errors log memory requests session stores summarize telemetry tokens view".split()
-EXTRAS_ROOMS = ("chat", "stores", "telemetry", "testing", "tokens", "trajectory")
+EXTRAS_ROOMS = ("chat", "mcp", "stores", "telemetry", "testing", "tokens", "trajectory")
 
 
 @pytest.fixture(scope="module")

@@ -257,7 +257,7 @@ def recall(report: Report) -> None:
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(Path(folder) / "all.db")
         for _, imported, _ in sessions():
-            _keep(store, imported)
+            keep(store, imported)
         report.row("index", {"s": seconds(lambda: store.search("turnlog"), clock=time.perf_counter)})  # type: ignore[attr-defined]
         count = counter_for("", "").text
         count("the vocabulary is loaded")
@@ -268,7 +268,7 @@ def recall(report: Report) -> None:
             took = time.perf_counter() - began
             first, slowest = first or took, max(slowest, took)
             cpu = max(cpu, time.process_time() - spent)
-            good = any(_answers(store, one, passage) for passage in found[:3])
+            good = any(answers(store, one, passage) for passage in found[:3])
             right += good
             if not good:
                 report.say(f"  {one['question']!r}: {[(it.session[:20], it.record) for it in found[:3]]}")
@@ -283,7 +283,7 @@ def recall(report: Report) -> None:
     report.row("recall", figures, at_most={"s, first": SECONDS}, at_least={"answered": ANSWERED})
 
 
-def _keep(store: Store, imported: Imported) -> None:
+def keep(store: Store, imported: Imported) -> None:
     """Put a session into a store; of those with the same id the longest."""
     try:
         if store.info(imported.session_id).records >= len(imported.drafts):
@@ -297,7 +297,7 @@ def _keep(store: Store, imported: Imported) -> None:
     store.append(imported.session_id, imported.drafts)
 
 
-def _answers(store: Store, question: dict[str, str], found: Recalled) -> bool:
+def answers(store: Store, question: dict[str, str], found: Recalled) -> bool:
     """Whether a passage is of a record that answers a question."""
     session = question["session"]
     own = found.session.startswith(session[:-1]) if session.endswith("*") else found.session == session

@@ -66,6 +66,8 @@ COMMANDS: list[tuple[str, ...]] = [
         for session in ("hostile", "every")
         for name, *words in _EACH
     ),
+    ("mcp", "--titles"),
+    ("mcp", "--install", "claude", "--print"),
     ("keep", "every"),
     ("gc", "--max-sessions", "1", "--dry-run"),
     ("gc", "--compress-after", "1d", "--dry-run"),

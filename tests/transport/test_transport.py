@@ -297,15 +297,53 @@ def test_a_budget_holds_and_the_prefix_moves_at_decisions_only() -> None:
 
 
 def test_a_body_that_would_be_refused_is_mended() -> None:
-    """A result without its call goes out, and the provider refuses the request."""
-    server = ModelServer(whole("A1.", "A2."))
-    client = transport.client(MemoryStore(), transport=server)
-    body = talk("Q1.", "A1.", "Q2.")
-    broken = {**body, "messages": [{"role": "tool", "tool_call_id": "gone", "content": "x"}, *body["messages"]]}
-    for given_body in (broken, body):
-        client.post(CHAT, json=given_body)
+    """A result without its call, or a setting that the provider refuses, goes out."""
+    server = ModelServer(whole(*("A1." for _ in range(8))))
+    client = transport.client(store := MemoryStore(), transport=server)
+    orphan = [{"role": "tool", "tool_call_id": "gone", "content": "x"}, *talk("Q1.", "A1.", "Q2.")["messages"]]
+    bodies = [
+        talk("Q1."),
+        {**talk("Q1."), "messages": orphan},
+        talk("B1.", tools=[]),
+        talk("B1.", "A1.", "B2.", tools=[]),
+        talk("B1.", "A1.", "B2.", "A1.", "B3."),
+    ]
+    for body in bodies:
+        client.post(CHAT, json=body)
         assert turnlog.check(json.loads(server.requests[-1].content)) == []
-    assert json.loads(server.requests[-1].content) == body
+    sent = [json.loads(request.content) for request in server.requests]
+    assert (sent[0], sent[-1]) == (bodies[0], bodies[-1])
+    assert (len(store.sessions()), client.failures) == (2, 0)
+
+
+def test_what_turnlog_does_not_know_stays() -> None:
+    """A setting that is newer than turnlog is taken away, also where the conversation is made smaller."""
+    server = ModelServer(whole(*(f"A{n}." for n in range(30))))
+    client = transport.client(store := MemoryStore(), budget=600, transport=server)
+    history: list[str] = []
+    for number in range(30):
+        history.append(f"Question {number} " + "word " * 20)
+        client.post(CHAT, json=talk(*history, newer_than_turnlog={"a": 1}))
+        history.append(f"A{number}.")
+    sent = [json.loads(request.content) for request in server.requests]
+    assert [body["newer_than_turnlog"] for body in sent] == [{"a": 1}] * 30
+    assert len(sent[-1]["messages"]) < 40
+    notes = [record.body for record in all_records(store) if isinstance(record.body, Note)]
+    told = "not recorded, as turnlog does not know them: newer_than_turnlog"
+    assert [note.text for note in notes if note.topic == "transport"] == [told]
+
+
+def test_tools_with_a_secret_keep_no_conversation_off_the_record() -> None:
+    """The key in the headers of a server of tools is on record, or nothing is."""
+    server = ModelServer(lambda request: (200, JSON, [json.dumps(answer_in("openai-responses", ["A1."], 1)).encode()]))
+    client = transport.client(store := MemoryStore(), transport=server)
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    tools = [{"type": "mcp", "server_label": "s", "server_url": "https://example.com", "headers": headers}]
+    client.post(PATHS["openai-responses"], json={"model": "gpt-4o", "input": "Q1.", "tools": tools})
+    assert json.loads(server.requests[0].content)["tools"] == tools
+    assert texts(store, store.sessions()[0].id) == ["Q1.", "A1."]
+    assert SECRET not in "".join(repr(record) for record in all_records(store))
+    assert client.failures == 0
 
 
 def test_a_client_closes_what_it_no_longer_needs_and_finds_it_again() -> None:
@@ -317,3 +355,18 @@ def test_a_client_closes_what_it_no_longer_needs_and_finds_it_again() -> None:
     client.post(CHAT, json=talk("Q1.", "A.", "More."))
     assert len(store.sessions()) == 70
     assert client.failures == 0
+
+
+def test_what_is_asked_about_a_request_under_way_is_no_part_of_it() -> None:
+    """A guardrail asks about a conversation whose answer is awaited: it cuts that answer off."""
+    store = MemoryStore()
+
+    async def ask() -> None:
+        client = transport.async_client(store, transport=ModelServer(whole("Safe.", "Hello.")))
+        async with client.stream("POST", CHAT, json=talk("Hi.")) as response:
+            await client.post(CHAT, json={"model": "gpt-4o", "messages": [*talk("Hi.")["messages"]] * 2})
+            await response.aread()
+        await client.aclose()
+
+    asyncio.run(ask())
+    assert sorted(texts(store, info.id) for info in store.sessions()) == [["Hi.", "Hi.", "Hello."], ["Hi.", "Safe."]]

@@ -20,6 +20,7 @@ from .. import importers  # formats load when a file is read: most imports meet 
 from .._platform.alike import kind_of
 from .._platform.texts import without_password
 from .._platform.units import AGES, counted, read_age, size_text
+from ..config.settings import Settings
 from ..errors import Conflict, CorruptRecord, ImportFailed, InputError, TurnlogError
 from ..importers.discovery import discover
 from ..importers.known_files import KnownFiles
@@ -69,14 +70,12 @@ def _import(arguments: Namespace) -> int:
         raise InputError("nothing to import: give files or folders, or use --discover")
     if arguments.newer_than is not None and arguments.discover is None:
         raise InputError("--newer-than works only with --discover; files given by name are read however old they are")
-    settings, where = settings_of(arguments), place(arguments)
+    settings = settings_of(arguments)
     files = [] if arguments.discover is None else _discovered(arguments)
     progress = _Progress(0 if arguments.paths else len(files))
     redactor = None if arguments.unredacted else settings.redactor
-    kinds = (redactor is None, settings.redact, settings.redact_patterns, settings.sensitive_patterns)
     with opened(arguments, write=True, make=True) as store:
-        path = local_path(where)
-        known = KnownFiles(store, where if path is None else str(path.absolute()), kinds)
+        known = known_files(store, arguments, settings, redactor)
         run = _Import(store, redactor, known, arguments)
         try:
             # Files that were read as part of another transcript are not read again.
@@ -85,7 +84,7 @@ def _import(arguments: Namespace) -> int:
                 progress.show(origin)
                 run.read(agent, origin, progress.clear)
             progress.clear()
-            run.summarize(where)
+            run.summarize(place(arguments))
         finally:
             progress.clear()
             known.save()
@@ -95,6 +94,13 @@ def _import(arguments: Namespace) -> int:
     if not run.met and arguments.paths:
         say("nothing found to import: hidden folders are skipped, and --discover HOME searches the folders of agents")
     return run.code
+
+
+def known_files(store: Store, arguments: Namespace, settings: Settings, redactor: Redactor | None) -> KnownFiles:
+    """What was read into the store of a command with this redactor."""
+    path = local_path(place(arguments))
+    kinds = (redactor is None, settings.redact, settings.redact_patterns, settings.sensitive_patterns)
+    return KnownFiles(store, place(arguments) if path is None else str(path.absolute()), kinds)
 
 
 class _Import:

@@ -96,19 +96,19 @@ def _read(message: Message, n: int, lines: tuple[int, int] | None) -> str:
     text = "\n".join(_texts(message))
     if lines is None:
         return text
-    pieces = list(_pieces(text))
+    every = list(pieces(text))
     if not (isinstance(lines, (tuple, list)) and len(lines) == 2 and all(isinstance(line, int) for line in lines)):
         raise InputError(f"lines={lines!r}: give the first and the last, from 1 on, such as lines=(1, 20)")
     first, last = lines
-    if not 1 <= first <= last or first > len(pieces):
+    if not 1 <= first <= last or first > len(every):
         asked = f"{first} to {last}" if last < _TO_THE_END else f"from {first} on"
         raise InputError(
-            f"no lines {asked} in record {n}, which has {len(pieces)}: give the first and the last, from 1 on"
+            f"no lines {asked} in record {n}, which has {len(every)}: give the first and the last, from 1 on"
         )
-    return "".join(pieces[first - 1 : last]).removesuffix("\n")
+    return "".join(every[first - 1 : last]).removesuffix("\n")
 
 
-def _pieces(text: str) -> Iterator[str]:
+def pieces(text: str) -> Iterator[str]:
     """The lines of a text with their line ends; long lines are split."""
     for line in text.split("\n"):
         starts = range(0, max(1, len(line)), _LINE)

@@ -406,7 +406,9 @@ class BaseStore(Store):
 
     def _search(self, search: Search) -> list[Hit]:
         """The hits of a search. Reads every record that could match; no index is needed."""
-        among = {info.id for info in self.sessions(where=search.where)} if search.where else None
+        among = search.among
+        if among is None and search.where:
+            among = {info.id for info in self.sessions(where=search.where)}
         if search.session is not None:
             self.info(search.session)
             begins = {search.session: 1} if among is None or search.session in among else {}

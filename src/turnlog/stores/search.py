@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from .._platform.given import text_given
@@ -17,7 +17,8 @@ _TIME = lazy_pattern(r"\d{4}(-\d\d(-\d\d(T\d\d(:\d\d(:\d\d(\.\d+)?)?)?Z?)?)?)?")
 
 
 class Search:
-    """A search: the checked arguments of `Store.search`. `damaged` collects problems. Raises InputError."""
+    """A search: the checked arguments of `Store.search`. With `among`, only the sessions with these ids are searched,
+    whatever their labels. `damaged` collects problems. Raises InputError."""
 
     def __init__(
         self,
@@ -29,6 +30,7 @@ class Search:
         until: str | None = None,
         limit: int | None = None,
         where: Mapping[str, str] | None = None,
+        among: Collection[str] | None = None,
     ) -> None:
         for name, time in (("since", since), ("until", until)):
             if time is not None and not (isinstance(time, str) and _TIME.fullmatch(time)):
@@ -46,6 +48,7 @@ class Search:
         self.until = (until or "").removesuffix("Z")
         self.limit = limit
         self.where = where_given(where)
+        self.among = among
         self.damaged: list[Problem] = []
         self._finder = Finder(self.terms)
 
@@ -63,8 +66,8 @@ class Search:
             return None
         return self.hit(session, record, entry.role, entry.text) if matches(self.terms, entry.text) else None
 
-    def hit(self, session: str, record: Record, role: str, text: str) -> Hit:
-        """The hit for a record that matches, with a snippet of its text."""
+    def hit(self, session: str, record: Record, role: str, text: str) -> Hit | None:
+        """The hit for a record that matches, with a snippet of its text. A subclass may leave records out (None)."""
         snippet, (start, end) = self._finder.snippet(text)
         return Hit(session, record.n, role, record.time, snippet, start, end)
 

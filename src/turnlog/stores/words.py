@@ -39,6 +39,7 @@ _SPACELESS = (
 _ALONE = lazy_pattern(f"[{_SPACELESS}]")
 _LETTER = f"[^\\W_{_SPACELESS}]"
 _PLAIN_WORD = lazy_pattern("[a-z0-9]+")
+_FOREIGN_LETTER = lazy_pattern(r"[^\x00-\x7f]")
 # A run between ASCII separators that contains at least one character outside ASCII.
 _FOREIGN = lazy_pattern(r"(?<![A-Za-z0-9])[A-Za-z0-9]*+[^\x00-\x7f][^\x00-/:-@\[-`{-\x7f]*+")
 _SHORT_RUN = 32
@@ -84,7 +85,11 @@ def parse_query(query: str) -> tuple[Term, ...]:
 
 def fold(word: str) -> str:
     """A word in the form in which words are compared."""
-    return word.lower() if word.isascii() else "".join(map(_base, word.lower()))
+    return word.lower() if word.isascii() else _FOREIGN_LETTER.sub(_base_met, word.lower())
+
+
+def _base_met(char: re.Match[str]) -> str:
+    return _base(char[0])
 
 
 @lru_cache(maxsize=16384)

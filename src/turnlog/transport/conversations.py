@@ -24,18 +24,25 @@ OPENING, EXCHANGE, NAMED = "transport-opening", "transport-exchange", "transport
 """Labels by which sessions are found again: digests of the first message and of the first exchange, and the name that
 the program gave."""
 
+_ASKING = frozenset(
+    """user system developer tool function function_call_output custom_tool_call_output user_input
+    function_result""".split()
+)
+"""Roles and types of items that are not a model's."""
+
 _COMPARED = 20
 """How many sessions on record are compared with a body at most, the newest first."""
 
 
 class Heard(Struct, frozen=True):
     """A request body as far as it tells which conversation it goes on with: digests of its items as they are spelled,
-    one of all else in it, whether it begins a conversation, and for a body of which that does not tell enough, what
-    each message says."""
+    one of all else in it, whether it begins a conversation, which items are the model's, and for a body of which that
+    does not tell enough, what each message says."""
 
     items: list[bytes]
     around: bytes
     begins: bool = True
+    answers: list[bool] = []
     said: list[bytes] = []
 
     @classmethod
@@ -44,11 +51,19 @@ class Heard(Struct, frozen=True):
         items = items_of(body, speaker)
         system = [item for item in items if isinstance(item, dict) and item.get("role") in ("system", "developer")]
         rest = {key: value for key, value in body.items() if key != speaker.conversation}
-        return cls([digest_of(item) for item in items], digest_of([rest, system]), len(items) - len(system) < 2)
+        answers = [
+            isinstance(item, dict) and _ASKING.isdisjoint((item.get("role"), item.get("type"))) for item in items
+        ]
+        begins = len(items) - len(system) < 2
+        return cls([digest_of(item) for item in items], digest_of([rest, system]), begins, answers)
 
     def read(self, body: Mapping[str, Any], speaker: Provider, redactor: Redactor | None) -> Heard:
         """The body with what its messages say. Raises FormatError."""
         return replace(self, said=said_in(body, speaker, redactor))
+
+    def has_answer_to(self, earlier: Heard) -> bool:
+        """Whether the body that `earlier` begins has the answer to it."""
+        return any(self.answers[len(earlier.items) :][:1])
 
     def likeness(self, past: Sequence[bytes], *, answered: bool) -> int:
         """How much the body has in common with a past, in messages; 0 if it goes on with another conversation. One
@@ -96,6 +111,12 @@ class OpenConversation:
         """What was said in messages that the program took back."""
         self.is_shortened = any(map(_shortens, session.log.of_kinds("decision")))
         """Whether turnlog left anything out for size."""
+        self.is_mended, self.mended_around = False, b""
+        """Whether the provider would refuse a part of the past, and what else in bodies (see `Heard.around`)."""
+        self.told: set[str] = set()
+        """What notes said."""
+        self.checked = (0, b"")
+        """How many items of the last body were checked, and what else in it."""
         session.on_event(self._happened)
         self._labelled = False  # with all labels of the conversation as it is
 
@@ -105,6 +126,8 @@ class OpenConversation:
     def take(self, heard: Heard, target: Target) -> OpenConversation:
         """Take a body. The conversation is not free until the answer has come."""
         self._labelled = self._labelled and not heard.said
+        known = len(self.heard.items)
+        self.checked = (known if heard.items[:known] == self.heard.items else 0, self.heard.around)
         self.heard, self.answering = heard, Answering(self.session, target)
         return self
 

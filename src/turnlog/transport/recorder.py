@@ -20,16 +20,18 @@ from ..config.settings import Settings
 from ..errors import BudgetError, InputError, SessionBusy, SessionNotFound
 from ..log.budget import Budget, Strategy, read_budget, read_strategy
 from ..log.store import Store
+from ..models.makers import PROVIDER_ROWS
 from ..models.target import Target
 from ..providers import provider
 from ..requests.request import Request
 from ..requests.standalone import check
 from ..session import Session
+from ..session.absorbing import items_of
 from ..session.open import open as open_session
 from ..session.settings import settings_for
 from ..stores import default_path, open_store
 from ..stores.labels import labels_given, labels_of
-from .answers import Answering
+from .answers import TRANSPORT, Answering
 from .conversations import NAMED, Heard, OpenConversation, continued, likeliest, on_record
 from .routes import Route
 
@@ -140,17 +142,39 @@ class Recorder:
         assert answering is not None
         request = None
         try:
-            request = conversation.session.absorb(body, target)
+            request = _absorb(conversation, body, target)
         except BudgetError as error:  # it is on record, and only cannot be made smaller
             self.failed("the request is larger than the budget, and was sent whole", error)
         conversation.label()
-        as_it_was = request is None or not (self._hides or conversation.is_shortened or self._is_invalid(request, body))
-        return Outgoing(answering, None if as_it_was or request is None else request.json())
+        if request is None or not (
+            self._hides or conversation.is_shortened or self._is_invalid(conversation, request, body)
+        ):
+            return Outgoing(answering, None)
+        sent = request.body
+        if not self._hides and conversation.mended_around != conversation.heard.around:
+            others = {*body} - _telling(target)  # as the program made them, also those that turnlog does not know
+            sent = {
+                **{name: body[name] for name in others},
+                **{name: sent[name] for name in sent if name not in others},
+            }
+        return Outgoing(answering, msgspec.json.encode(sent))
 
-    def _is_invalid(self, request: Request, body: dict[str, Any]) -> bool:
-        """Whether the provider would refuse the body. Only where a request made of the same messages had to be edited
-        does it have to be looked at."""
-        return bool(request.edits) and bool(check(body, request.target.provider, server=request.target.server))
+    def _is_invalid(self, conversation: OpenConversation, request: Request, body: dict[str, Any]) -> bool:
+        """Whether the provider would refuse the body. It is looked at as a whole only where something new in it has to
+        be changed, or the request made of the same messages. What turnlog does not know may be newer than turnlog."""
+        around, (known, last_around) = conversation.heard.around, conversation.checked
+        if conversation.is_mended or conversation.mended_around == around:
+            return True
+        target, speaker = request.target, provider(request.target.provider)
+        rest = body if around != last_around else {"model": target.model}
+        new = {**rest, speaker.conversation: items_of(body, speaker)[known:]}
+        if not (request.edits or speaker.sanitize(new, target).edits):
+            return False
+        found = check(body, target.provider, model=target.model, server=target.server)
+        found = [each for each in found if each.kind != "unknown_key"]
+        conversation.is_mended = any(each.messages or each.path.startswith(speaker.conversation) for each in found)
+        conversation.mended_around = around if found else b""
+        return bool(found)
 
     # -- conversations ---------------------------------------------------------------------------
 
@@ -162,8 +186,8 @@ class Recorder:
             own = [each for each in self._open if each.name == name]
             found = continued(own, heard)
             is_same = found is not None and len(found.heard.items) == len(heard.items)
-            if found is not None and not is_same and found.answering is not None:
-                self.end(found.answering)  # the body has the answer, although nobody closed its stream
+            if found is not None and found.answering is not None and heard.has_answer_to(found.heard):
+                self.end(found.answering)  # nobody closed its stream
             if found is not None and found.is_free and not (is_same and heard.begins and found.is_answered):
                 return self._taken(found, heard, target)
         heard = heard.read(body, speaker, self._settings.redactor)
@@ -241,3 +265,28 @@ def _has(store: Store, session_id: str) -> bool:
     except SessionNotFound:
         return False
     return True
+
+
+def _telling(target: Target) -> set[str]:
+    """The keys of a body with its conversation."""
+    row = PROVIDER_ROWS[target.provider]
+    return {"model", row.conversation, *row.system_keys}
+
+
+def _absorb(conversation: OpenConversation, body: dict[str, Any], target: Target) -> Request:
+    """Take in a body. Settings that turnlog does not know are not recorded, nor are settings and tools if they contain
+    secrets; a note tells so."""
+    session, known, left_out = conversation.session, body, ""
+    unknown = {*body} - {*provider(target.provider).settings} - _telling(target)
+    if unknown and not target.compatible:
+        known = {name: value for name, value in body.items() if name not in unknown}
+        left_out = f"not recorded, as turnlog does not know them: {', '.join(sorted(unknown))}"
+    try:
+        request = session.absorb(known, target)
+    except InputError as error:
+        left_out = f"tools and settings are not recorded: {error}"
+        request = session.absorb({name: body[name] for name in _telling(target) if name in body}, target)
+    if left_out and left_out not in conversation.told:
+        conversation.told.add(left_out)
+        session.note(TRANSPORT, left_out)
+    return request

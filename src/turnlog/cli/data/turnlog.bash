@@ -20,7 +20,7 @@ _turnlog_words() {
     done
 }
 _turnlog_commands() {
-    _turnlog_words chat import ls fork rename rm show diff search errors memory recall handoff request context compact undo why rewind check fit count cache models export visualize gc keep verify doctor scan scrub salvage pack copy rekey config completion demo help
+    _turnlog_words chat import ls fork rename rm show diff search errors memory recall mcp handoff request context compact undo why rewind check fit count cache models export visualize gc keep verify doctor scan scrub salvage pack copy rekey config completion demo help
 }
 _turnlog() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= i
@@ -70,6 +70,11 @@ _turnlog() {
         'memory --limit') :; return ;;
         'recall --tokens') :; return ;;
         'recall --label') :; return ;;
+        'mcp --discover') _turnlog_files ;;
+        'mcp --project') :; return ;;
+        'mcp --label') :; return ;;
+        'mcp --tokens') :; return ;;
+        'mcp --install') _turnlog_words claude codex gemini; return ;;
         'handoff --to') _turnlog_words claude codex gemini; return ;;
         'handoff --budget') :; return ;;
         'handoff --now') :; return ;;
@@ -137,6 +142,7 @@ _turnlog() {
         'memory -'*) _turnlog_words --help --kind --limit --json --store --key ;;
         'memory '*) _turnlog_ids ;;
         'recall -'*) _turnlog_words --help --tokens --label --for-model --json --store --key ;;
+        'mcp -'*) _turnlog_words --help --discover --project --label --tokens --install --titles --hook --print --yes --store --key ;;
         'handoff -'*) _turnlog_words --help --to --budget --now --start --session-file --json --store --key ;;
         'handoff '*) _turnlog_ids; _turnlog_files ;;
         'request -'*) _turnlog_words --help --to --model --server --budget --strategy --explain --json --store --key ;;

@@ -28,6 +28,7 @@ _turnlog_commands() {
         'errors:list the calls of a session that failed, and whether that was mended'
         'memory:list the files, commands, errors and other things of a session, and what became of them'
         'recall:find how something was done before, in all sessions of the store'
+        'mcp:let agent programs look up past sessions by themselves: an MCP server over stdio'
         'handoff:go on with a session in another agent program: print a prompt for it, or start it'
         'request:print the request that would be sent to a model'
         'context:draw what fills the model'"'"'s window'
@@ -105,6 +106,11 @@ _turnlog() {
         'memory --limit') :; return ;;
         'recall --tokens') :; return ;;
         'recall --label') :; return ;;
+        'mcp --discover') _turnlog_files ;;
+        'mcp --project') :; return ;;
+        'mcp --label') :; return ;;
+        'mcp --tokens') :; return ;;
+        'mcp --install') _turnlog_words claude codex gemini; return ;;
         'handoff --to') _turnlog_words claude codex gemini; return ;;
         'handoff --budget') :; return ;;
         'handoff --now') :; return ;;
@@ -172,6 +178,7 @@ _turnlog() {
         'memory -'*) _turnlog_words --help --kind --limit --json --store --key ;;
         'memory '*) _turnlog_ids ;;
         'recall -'*) _turnlog_words --help --tokens --label --for-model --json --store --key ;;
+        'mcp -'*) _turnlog_words --help --discover --project --label --tokens --install --titles --hook --print --yes --store --key ;;
         'handoff -'*) _turnlog_words --help --to --budget --now --start --session-file --json --store --key ;;
         'handoff '*) _turnlog_ids; _turnlog_files ;;
         'request -'*) _turnlog_words --help --to --model --server --budget --strategy --explain --json --store --key ;;

@@ -72,7 +72,8 @@ def find_hits(
                     return hits
                 if session := heir or owner:  # otherwise the session was deleted: found in the range of a fork
                     for record in _found(db, search, session, key & 0xFFFFFFFF, raw, (before, stored)):
-                        hits.append(search.hit(session, record, *role_and_text(record)))
+                        if (hit := search.hit(session, record, *role_and_text(record))) is not None:
+                            hits.append(hit)
     return hits
 
 

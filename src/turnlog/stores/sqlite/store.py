@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -200,6 +201,7 @@ BLOB_FILE_BYTES = 64 * 1024
 _LIST = """select id, title, created, updated, records, messages, parent, parent_records
     from sessions where id is not null {} order by updated desc, no desc"""
 _AMONG = "and no in (select value from json_each(?))"
+_NAMED = "select no from sessions where id in (select value from json_each(?))"
 
 _UNPACKED = """select sessions.id from sessions join records on records.id = sessions.no << 32 | sessions.records
     where sessions.id is not null and sessions.records > sessions.parent_records and typeof(record) = 'text'"""
@@ -369,6 +371,8 @@ class SqliteStore(BaseStore):
         among = self._with_labels(search.where) if search.where else None
         with self._database.reading() as db:
             row = None if search.session is None else find(db, search.session)
+            if search.among is not None:
+                among = [no for (no,) in db.execute(_NAMED, (json.dumps([*search.among]),))]
             behind = self._index_is_behind(db)
         if behind and self._database.read_only:
             return super()._search(search)
