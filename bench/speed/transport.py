@@ -174,7 +174,7 @@ def _conversation(report: Report, name: str, ways: dict[str, _Way], already: int
         {
             "ms more until the first token": more(recorded, "first"),
             "ms of CPU more until then": more(recorded, "first_cpu"),
-            "ms more by hand": more(by_hand, "first"),
+            "ms of CPU more by hand": more(by_hand, "first_cpu"),
             "ms without": median(plain.first[later]),
             "ms more in the first turn": recorded.first[0] - plain.first[0],
             "times the CPU by hand": sum(recorded.cpu[later]) / sum(by_hand.cpu[later]),

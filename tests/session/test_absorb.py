@@ -130,3 +130,15 @@ def texts(session: Session) -> list[str]:
     """The text of each message on record."""
     messages = (record.body.message for record in session.history() if isinstance(record.body, MessageRecord))
     return [text_of(message) for message in messages]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_body_may_say_that_there_are_no_tools(name: str) -> None:
+    """openai-agents sends an empty list of tools, and its requests would not be on record."""
+    hello = {"model": MODELS[name], "messages": [{"role": "user", "content": "Hello"}]}
+    if name != "openai-chat":
+        hello = turnlog.convert(hello, "openai-chat", to=name, model=MODELS[name]).body
+    session = Program(name).session
+    session.absorb({**hello, "tools": []}, turnlog.target(name, MODELS[name]))
+    assert session.message_count == 1
+    assert session.configuration.tools == ()

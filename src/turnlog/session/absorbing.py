@@ -14,7 +14,7 @@ from msgspec import Struct
 from .._platform.units import counted
 from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, Unknown, text_of
 from ..log.records import Body, Decision, MessageRecord, Note, Record
-from ..models.target import Target
+from ..models.target import Target, not_settings
 from ..providers import provider
 from ..providers.protocol import Parsed, Provider
 from ..providers.recognise import provider_of
@@ -231,7 +231,9 @@ class Absorber:
         ):
             configurer.switch(msgspec.structs.replace(target, settings={}), "the program asks another model")
         held = context.configuration.settings
-        settings = {**{name: None for name in held if name not in wanted.settings}, **wanted.settings}
+        elsewhere = not_settings()  # what is empty, such as a list of no tools, parsers keep as it was sent
+        said = {name: value for name, value in wanted.settings.items() if name not in elsewhere}
+        settings = {**{name: None for name in held if name not in said}, **said}
         configurer.configure(wanted.tools, None, None, settings)
         configurer.ask_for(wanted.answer_schema)
 
