@@ -1,6 +1,6 @@
 """Microsoft's Agent Framework with turnlog: each model call is on record and stays within 8,000 tokens.
 
-pip install turnlog agent-framework-core agent-framework-openai; the key is in OPENAI_API_KEY, and another server in
+Needs `pip install agent-framework-core agent-framework-openai`; the key is in OPENAI_API_KEY, and another server in
 OPENAI_BASE_URL. `store=False`: the conversation is in each request, and not kept by the server.
 """
 

@@ -1,6 +1,6 @@
 """Google's ADK with turnlog: each model call of the agent is on record and stays within 8,000 tokens.
 
-pip install turnlog google-adk; the key is in GEMINI_API_KEY, and another server in GOOGLE_GEMINI_BASE_URL.
+Needs `pip install google-adk`; the key is in GEMINI_API_KEY, and another server in GOOGLE_GEMINI_BASE_URL.
 """
 
 import asyncio

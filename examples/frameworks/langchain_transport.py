@@ -1,6 +1,6 @@
 """LangChain's agent, a LangGraph graph, with turnlog: each model call is on record and stays within 8,000 tokens.
 
-pip install turnlog langchain langchain-openai; the key is in OPENAI_API_KEY, and another server in OPENAI_BASE_URL. A
+Needs `pip install langchain langchain-openai`; the key is in OPENAI_API_KEY, and another server in OPENAI_BASE_URL. A
 graph made by hand needs nothing else: what counts is the chat model. For `ainvoke`, give it `http_async_client` too.
 """
 

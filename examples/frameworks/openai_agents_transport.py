@@ -1,6 +1,6 @@
 """openai-agents with turnlog: each model call of the agent is on record and stays within 8,000 tokens.
 
-pip install turnlog openai-agents; the key is in OPENAI_API_KEY, and another server in OPENAI_BASE_URL.
+Needs `pip install openai-agents`; the key is in OPENAI_API_KEY, and another server in OPENAI_BASE_URL.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """pydantic-ai with turnlog: each model call of the agent is on record and stays within 8,000 tokens.
 
-pip install turnlog 'pydantic-ai-slim[anthropic]'; the key is in ANTHROPIC_API_KEY, and another server in
+Needs `pip install 'pydantic-ai-slim[anthropic]'`; the key is in ANTHROPIC_API_KEY, and another server in
 ANTHROPIC_BASE_URL. `OpenAIProvider` and `GoogleProvider` take `http_client` in the same way.
 """
 

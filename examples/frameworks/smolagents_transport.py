@@ -1,6 +1,6 @@
 """smolagents with turnlog: each model call of the agent is on record and stays within 8,000 tokens.
 
-pip install turnlog 'smolagents[openai]'; the key is in OPENAI_API_KEY, and another server in OPENAI_BASE_URL.
+Needs `pip install 'smolagents[openai]'`; the key is in OPENAI_API_KEY, and another server in OPENAI_BASE_URL.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Strands Agents with turnlog: each model call of the agent is on record and stays within 8,000 tokens.
 
-pip install turnlog 'strands-agents[openai]'; the key is in OPENAI_API_KEY, and another server in OPENAI_BASE_URL. Its
+Needs `pip install 'strands-agents[openai]'`; the key is in OPENAI_API_KEY, and another server in OPENAI_BASE_URL. Its
 own trimming is turned off: turnlog does that.
 """
 
