@@ -173,6 +173,23 @@ def test_what_is_asked_at_the_same_time_has_sessions_of_its_own() -> None:
     assert [(said_texts[0], len(said_texts)) for said_texts in found] == [("Same.", 2)] * 3 + [("Title?", 2)]
 
 
+def test_the_same_messages_under_other_instructions_are_another_conversation() -> None:
+    """A guardrail is told what the agent is told, and its request would take the place of the agent's."""
+    store = MemoryStore()
+    url, names = PATHS["openai-responses"], iter("abcd")
+    reply = (json.dumps(answer_in("openai-responses", [name], n)).encode() for n, name in enumerate(names))
+    client = transport.client(store, transport=ModelServer(lambda request: (200, JSON, [next(reply)])))
+    items: list[dict[str, Any]] = [{"role": "user", "content": "Hi"}]
+    more = [{"role": "assistant", "content": "b"}, {"role": "user", "content": "And?"}]
+    for said_so_far in (items, [*items, *more]):
+        for instructions in ("Is it polite?", "Be brief."):
+            client.post(url, json={"model": "gpt-5", "instructions": instructions, "input": said_so_far})
+    client.close()
+    found = sorted(texts(store, info.id) for info in store.sessions())
+    assert [said_texts[0] for said_texts in found] == ["Be brief.", "Is it polite?"]
+    assert found[0][1:] == ["Hi", "b", "And?", "d"]
+
+
 @pytest.mark.parametrize(
     ("url", "body"),
     [

@@ -105,6 +105,7 @@ class OpenConversation:
     def __init__(self, session: Session, name: str) -> None:
         self.session, self.name = session, name
         self.heard = Heard([], b"")
+        self.arounds: set[bytes] = set()
         self.answering: Answering | None = None
         self.known = Known()
         self.left: set[bytes] = set()
@@ -129,6 +130,7 @@ class OpenConversation:
         known = len(self.heard.items)
         self.checked = (known if heard.items[:known] == self.heard.items else 0, self.heard.around)
         self.heard, self.answering = heard, Answering(self.session, target)
+        self.arounds.add(heard.around)
         return self
 
     @property
@@ -163,9 +165,10 @@ def _short(said: Sequence[bytes]) -> str:
 
 
 def continued(conversations: Iterable[OpenConversation], heard: Heard) -> OpenConversation | None:
-    """The conversation whose last body is the beginning of this one; of several, the longest."""
+    """The conversation whose last body is the beginning of this one; of several, one that had all else of the body as
+    it is, since guardrails are told the same messages under other instructions, and of those the longest."""
     begun = [each for each in conversations if each.heard.items == heard.items[: len(each.heard.items)]]
-    return max(begun, key=lambda each: len(each.heard.items), default=None)
+    return max(begun, key=lambda each: (heard.around in each.arounds, len(each.heard.items)), default=None)
 
 
 def likeliest(conversations: Iterable[OpenConversation], heard: Heard) -> OpenConversation | None:
