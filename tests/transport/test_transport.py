@@ -186,8 +186,8 @@ def test_the_same_messages_under_other_instructions_are_another_conversation() -
             client.post(url, json={"model": "gpt-5", "instructions": instructions, "input": said_so_far})
     client.close()
     found = sorted(texts(store, info.id) for info in store.sessions())
-    assert [said_texts[0] for said_texts in found] == ["Be brief.", "Is it polite?"]
-    assert found[0][1:] == ["Hi", "b", "And?", "d"]
+    assert found[0] == ["Be brief.", "Hi", "b", "And?", "d"]
+    assert [said_texts[0] for said_texts in found[1:]] == ["Is it polite?"] * 2
 
 
 @pytest.mark.parametrize(
@@ -228,14 +228,20 @@ SECRET = "sk-proj-" + "a1B2c3D4" * 6
 
 def test_with_redact_all_no_secret_goes_out() -> None:
     """The model gets a key that the settings keep from it, also when turnlog fails."""
-    store, server = MemoryStore(), ModelServer(whole("A1."))
+    store, server = MemoryStore(), ModelServer(whole(*["A1."] * 4))
     client = transport.client(store, settings=turnlog.Settings(redact="all"), transport=server)
     client.post(CHAT, json=talk(f"My key is {SECRET}."))
     assert SECRET not in server.requests[0].content.decode()
     store.append = lambda *arguments, **named: (_ for _ in ()).throw(OSError("No space left"))  # type: ignore[method-assign]
+    others = [PATHS["openai-responses"], PATHS["anthropic"] + "/count_tokens"]
+    client.post(CHAT, json=talk(f"My key is {SECRET}."))
+    for url in others:
+        client.post(url, json={"model": "gpt-4o", "input": f"My key is {SECRET}.", "previous_response_id": "r"})
+    assert [SECRET in request.content.decode() for request in server.requests] == [False] * 4
+    assert "My key is [" in server.requests[1].content.decode()
     with pytest.raises(turnlog.errors.InputError, match="was not sent"):
-        client.post(CHAT, json=talk(f"My key is {SECRET}."))
-    assert len(server.requests) == 1
+        client.post(CHAT, content=gzip.compress(json.dumps(talk(f"My key is {SECRET}.")).encode()))
+    assert len(server.requests) == 4
 
 
 def test_headers_and_keys_are_not_on_record() -> None:
@@ -284,14 +290,16 @@ def test_a_branch_that_comes_again_goes_on_in_a_session_of_its_own() -> None:
     """Two branches that are asked by turns take each other back, and each message is recorded again and again."""
     store = MemoryStore()
     client = transport.client(store, transport=ModelServer(whole(*(f"A{n}." for n in range(9)))))
-    left, right = ["Q", "A0.", "left"], ["Q", "A0.", "right"]
+    base = ["Q", "A0.", "Q2", "A1."]
+    left, right = [*base, "left"], [*base, "right"]
     client.post(CHAT, json=talk("Q"))
-    for number in range(1, 7):
+    client.post(CHAT, json=talk(*base[:3]))
+    for number in range(2, 8):
         branch = left if number % 2 else right
         client.post(CHAT, json=talk(*branch))
         branch += [f"A{number}.", f"more {number}"]
     counts = sorted(len(texts(store, info.id)) for info in store.sessions())
-    assert (len(counts), sum(counts)) == (2, 18)
+    assert (len(counts), sum(counts)) == (2, 22)
 
 
 def test_a_budget_holds_and_the_prefix_moves_at_decisions_only() -> None:
@@ -330,7 +338,7 @@ def test_a_body_that_would_be_refused_is_mended() -> None:
         assert turnlog.check(json.loads(server.requests[-1].content)) == []
     sent = [json.loads(request.content) for request in server.requests]
     assert (sent[0], sent[-1]) == (bodies[0], bodies[-1])
-    assert (len(store.sessions()), client.failures) == (2, 0)
+    assert (len(store.sessions()), client.failures) == (3, 0)
 
 
 def test_what_turnlog_does_not_know_stays() -> None:

@@ -65,17 +65,18 @@ class Receiving:
     ) -> None:
         await recorded(partial(self.end, _reason(error)))
 
-    def feed(self, chunk: Any) -> Sequence[Delta]:
-        """Take a chunk; returns the text that it adds."""
+    def feed(self, chunk: Any, *, look: bool = True) -> Sequence[Delta]:
+        """Take a chunk; returns the text that it adds. Without `look`, a checkpoint that is due is left to `look()`."""
         deltas = self._taken(chunk)
-        self._look()
+        if look:
+            self.look()
         return deltas
 
     async def afeed(self, chunk: Any) -> Sequence[Delta]:
         """As `feed`; checkpoints are recorded in a thread."""
         deltas = self._taken(chunk)
-        if self._checkpoints.is_due:
-            await recorded(self._look)
+        if self.is_due:
+            await recorded(self.look)
         return deltas
 
     def end(self, reason: str = "") -> None:
@@ -90,7 +91,13 @@ class Receiving:
             raise InputError("this answer is recorded already; no more of it can be received")
         return self._feed(chunk)
 
-    def _look(self) -> None:
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to put on record what has come."""
+        return self._checkpoints.is_due
+
+    def look(self) -> None:
+        """Put what has come on record, if it is time."""
         with self._lock:
             if not self.is_over:
                 self._checkpoints.look()

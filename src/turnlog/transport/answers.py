@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -9,17 +10,16 @@ from typing import Any
 
 import msgspec
 
+from .._platform.exceptions import described
 from ..models.target import Target
 from ..providers import provider
 from ..providers.error_bodies import error_chunk
 from ..session import Session
-from ..session.answer import Receiving
+from ..session.absorbing import says
+from ..session.answer import Answer, Receiving
 
 TRANSPORT = "transport"
 """The topic of notes about requests that got no answer."""
-
-_QUOTED = 500
-"""Characters of a refusal that a note quotes, if it is not in the provider's format."""
 
 
 class ServerSentEvents:
@@ -27,26 +27,32 @@ class ServerSentEvents:
     that come in pieces."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []  # of a line, which may have a picture in it
         self._data: list[bytes] = []
+        self._is_over = False
 
     def feed(self, piece: bytes) -> Iterator[Any]:
         """The values of the events that end in this piece. Raises msgspec.DecodeError."""
-        *lines, self._rest = (self._rest + piece).split(b"\n")
+        self._rest.append(piece)
+        if b"\n" not in piece:
+            return
+        *lines, rest = b"".join(self._rest).removeprefix(codecs.BOM_UTF8).split(b"\n")
+        self._rest = [rest]
         for line in map(bytes.strip, lines):
             if line.startswith(b"data:"):
                 self._data.append(line[5:].strip())
             elif not line:
                 data, self._data = b"\n".join(self._data), []
-                if data and data != b"[DONE]":
+                self._is_over = self._is_over or data == b"[DONE]"
+                if data and not self._is_over:
                     yield msgspec.json.decode(data)
 
 
 class Answering:
     """Takes the HTTP response to one request of a session, and records the answer in it, or a note if there is none."""
 
-    def __init__(self, session: Session, target: Target) -> None:
-        self._session, self._target = session, target
+    def __init__(self, session: Session, target: Target, ended: Callable[[], object]) -> None:
+        self._session, self._target, self._ended = session, target, ended
         self._status = 0
         self._decoder: Any = None
         self._whole: Callable[[bytes], bytes] | None = None
@@ -56,49 +62,68 @@ class Answering:
         self.is_over = False
         self.is_answered = False
         """Whether a whole answer is on record."""
+        self.says = b""
+        """What the answer says."""
+        self.reader: Callable[[], Any] = lambda: self
+        """Returns what reads the response, None if nobody does any more."""
 
     def begin(self, status: int, kind: str, coding: str = "", whole: Callable[[bytes], bytes] | None = None) -> None:
         """Take the head of the response: its content type and coding. `whole` decodes a body whose coding is not
         decoded piece by piece."""
         self._status = status
-        if coding.strip().lower() in ("gzip", "deflate"):
+        if coding.strip().lower() in ("gzip", "x-gzip", "deflate"):
             self._decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # either, by its header
         elif coding.strip().lower() not in ("", "identity"):
             self._whole = whole
-        if status < 400 and "text/event-stream" in kind:
+        if status < 400 and "text/event-stream" in kind.lower():
             self._events = ServerSentEvents()
 
-    def feed(self, piece: bytes) -> None:
-        """Take bytes of the body as they came. Raises FormatError, StoreError, and errors of decoding."""
+    @property
+    def is_awaited(self) -> bool:
+        """Whether more of the answer may come."""
+        return not self.is_over and self.reader() is not None
+
+    def feed(self, piece: bytes, *, look: bool = True) -> bool:
+        """Take bytes of the body as they came. Returns whether a checkpoint is due, which is made at once if `look` is
+        true. Raises FormatError, StoreError, and errors of decoding."""
         if self.is_over:
-            return
+            return False
         if self._decoder is not None:
             piece = self._decoder.decompress(piece)
         if self._events is None or self._whole is not None:
             self._pieces.append(piece)
         else:
             for value in self._events.feed(piece):
-                self._take(value)
+                self._take(value, look=look)
+        return self._receiving is not None and self._receiving.is_due
+
+    def look(self) -> None:
+        """Make a checkpoint if it is due."""
+        if self._receiving is not None:
+            self._receiving.look()
 
     def end(self, reason: str = "") -> None:
         """Record what came. `reason` says why it broke off, empty if it did not. A second call does nothing. Raises as
         `feed`."""
         if self.is_over:
             return
+        self.is_over = True
         try:
             self._end(reason)
         except BaseException as error:
             if self._receiving is not None:
                 with suppress(Exception):  # the first error is told
-                    self._receiving.end(f"the rest could not be read: {error}")
+                    self._receiving.end(f"the rest could not be read: {described(error)}")
             raise
-        finally:
-            self.is_over = True
+        if self.is_answered:
+            self._ended()
 
     def _end(self, reason: str) -> None:
         body = b"".join(self._pieces)
         if self._whole is not None and body:
             body = self._whole(body)
+        if self._status < 400 and self._events is None and body.lstrip().startswith((b"data:", b"event:")):
+            self._events, self._whole = ServerSentEvents(), bytes  # of a server that does not say what it sends
         if self._status >= 400:
             self._refused(body)
         elif self._events is not None:
@@ -109,22 +134,25 @@ class Answering:
             for value in values if isinstance(values, list) else ():  # Google's stream without `alt=sse`
                 self._take(value)
             if not isinstance(values, list):
-                self.is_answered = self._session.receive(values, self._target).complete
+                self._answered(self._session.receive(values, self._target))
         if self._receiving is not None:
             self._receiving.end(reason)
-            self.is_answered = self._receiving.answer.complete
+            self._answered(self._receiving.answer)
         elif reason:
             self._session.note(TRANSPORT, f"no answer came: {reason}")
 
-    def _take(self, value: Any) -> None:
+    def _answered(self, answer: Answer) -> None:
+        self.is_answered, self.says = answer.complete, says([answer.message])
+
+    def _take(self, value: Any, *, look: bool = True) -> None:
         if self._receiving is None:
             self._receiving = self._session.receiving(self._target)
-        self._receiving.feed(value)
+        self._receiving.feed(value, look=look)
 
     def _refused(self, body: bytes) -> None:
         text = ""
         with suppress(msgspec.DecodeError):
             value = msgspec.json.decode(body)
             text = error_chunk(value, provider(self._target.provider).answer_keys) if isinstance(value, dict) else ""
-        said = text or body.decode("utf-8", "replace")[:_QUOTED]
-        self._session.note(TRANSPORT, f"the server refused the request with status {self._status}: {said}")
+        told = f": {text}" if text else ""  # pages of gateways may quote the address, with a key in it
+        self._session.note(TRANSPORT, f"the server refused the request with status {self._status}{told}")

@@ -7,7 +7,7 @@ from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from weakref import finalize
+from weakref import finalize, ref
 
 from .._platform.exceptions import described
 from ..config.settings import Settings
@@ -101,7 +101,12 @@ class _Tee:
     def __init__(self, stream: Any, recorder: Recorder, answering: Answering) -> None:
         self._stream = stream
         self._feed = partial(recorder.feed, answering)
+        self._look = partial(recorder.look, answering)
         self._end = partial(recorder.end, answering)
+        answering.reader = ref(self)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 class _Recording:
@@ -116,10 +121,21 @@ class _Recording:
         """How many requests and answers could not be recorded. A warning in the log says of each why."""
         return self._recorder.failures
 
-    def _changed(self, request: Any, outgoing: Outgoing | None) -> Any:
-        """The request to send."""
+    def _passes(self, request: Any) -> bool:
+        """Whether a request is not looked at."""
+        if self._recorder.looks_at_all or _route(request) is not None:
+            return False
         request.headers.pop(_SESSION, None)
-        if outgoing is None or outgoing.body is None:
+        return True
+
+    def _asked(self, request: Any, content: bytes) -> Outgoing:
+        """What is sent instead of a request, which is on record then."""
+        name = request.headers.pop(_SESSION, "")
+        return self._recorder.ask(_route(request), content, name) or Outgoing(None, None)
+
+    def _changed(self, request: Any, outgoing: Outgoing) -> Any:
+        """The request to send."""
+        if outgoing.body is None:
             return request
         headers = [(key, value) for key, value in request.headers.multi_items() if key not in _OF_THE_OLD_BODY]
         return self._library.Request(
@@ -165,8 +181,10 @@ def _sync_class(library: Any) -> Any:
             self._end()
 
         def close(self) -> None:
-            self._stream.close()
-            self._end()
+            try:
+                self._stream.close()
+            finally:
+                self._end()
 
     class RecordingClient(_Recording, client_class):  # type: ignore[misc]
         """An HTTP client that records what asks a model."""
@@ -177,23 +195,23 @@ def _sync_class(library: Any) -> Any:
 
         def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
             """Send a request; one that asks a model is recorded."""
-            if (route := _route(request)) is None:
+            if self._passes(request):
                 return super().send(request, stream=stream, **options)
-            outgoing = self._recorder.ask(route, request.read(), request.headers.get(_SESSION, ""))
-            request = self._changed(request, outgoing)
+            outgoing = self._asked(request, request.read())
+            request, answering = self._changed(request, outgoing), outgoing.answering
+            if answering is None:
+                return super().send(request, stream=stream, **options)
             try:
-                response = super().send(request, stream=stream or outgoing is not None, **options)
+                response = super().send(request, stream=True, **options)
             except BaseException as error:
-                if outgoing is not None:
-                    self._recorder.end(outgoing.answering, described(error))
+                self._recorder.end(answering, type(error).__name__)  # its text may have a header in it
                 raise
-            if outgoing is not None:
-                self._begin(outgoing.answering, response)
-                if not stream:
-                    try:
-                        response.read()
-                    finally:
-                        response.close()
+            self._begin(answering, response)
+            if not stream:
+                try:
+                    response.read()
+                finally:
+                    response.close()
             return response
 
         def close(self) -> None:
@@ -216,7 +234,8 @@ def _async_class(library: Any) -> Any:
         async def __aiter__(self) -> AsyncIterator[bytes]:
             try:
                 async for piece in self._stream:
-                    self._feed(piece)
+                    if self._feed(piece, look=False):
+                        await recorded(self._look)
                     yield piece
             except Exception as error:
                 await recorded(partial(self._end, described(error)))
@@ -224,8 +243,10 @@ def _async_class(library: Any) -> Any:
             await recorded(self._end)
 
         async def aclose(self) -> None:
-            await self._stream.aclose()
-            await recorded(self._end)
+            try:
+                await self._stream.aclose()
+            finally:
+                await recorded(self._end)
 
     class AsyncRecordingClient(_Recording, client_class):  # type: ignore[misc]
         """An HTTP client that records what asks a model."""
@@ -236,21 +257,22 @@ def _async_class(library: Any) -> Any:
 
         async def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:
             """Send a request; one that asks a model is recorded."""
-            if (route := _route(request)) is None:
+            if self._passes(request):
                 return await super().send(request, stream=stream, **options)
-            taken: list[Outgoing | None] = []  # kept if this task is cancelled meanwhile
-            content, name = await request.aread(), request.headers.get(_SESSION, "")
+            taken: list[Outgoing] = []  # kept if this task is cancelled meanwhile
+            content = await request.aread()
             try:
-                await recorded(lambda: taken.append(self._recorder.ask(route, content, name)))
+                await recorded(lambda: taken.append(self._asked(request, content)))
                 [outgoing] = taken
-                request = self._changed(request, outgoing)
-                response = await super().send(request, stream=stream or outgoing is not None, **options)
+                request, answering = self._changed(request, outgoing), outgoing.answering
+                response = await super().send(request, stream=stream or answering is not None, **options)
             except BaseException as error:
-                for outgoing in filter(None, taken):
-                    await recorded(partial(self._recorder.end, outgoing.answering, described(error)))
+                for answering in (outgoing.answering for outgoing in taken):
+                    if answering is not None:
+                        await recorded(partial(self._recorder.end, answering, type(error).__name__))
                 raise
-            if outgoing is not None:
-                self._begin(outgoing.answering, response)
+            if answering is not None:
+                self._begin(answering, response)
                 if not stream:
                     try:
                         await response.aread()

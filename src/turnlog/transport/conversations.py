@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from hashlib import blake2b
+from itertools import accumulate
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ..log.actions import SHRINKING
-from ..log.records import Decision, PartialAnswer, Record
+from ..log.records import Decision, MessageRecord, PartialAnswer, Record
 from ..log.store import Store
 from ..models.target import Target
 from ..providers.protocol import Provider
 from ..redaction import Redactor
-from ..session import Event, Session
+from ..session import Event, Session, SessionLog
 from ..session.absorbing import BY, PROGRAM, Past, digest_of, items_of, said_in
 from .answers import Answering
 
@@ -32,6 +33,13 @@ _ASKING = frozenset(
 
 _COMPARED = 20
 """How many sessions on record are compared with a body at most, the newest first."""
+
+_WHOLE = 1 << 30
+"""What a conversation is worth of which a body has all."""
+
+_LEAST = 3
+"""How many messages a body has in common with a conversation that the program changed. Many begin in the same words,
+and get the same answer."""
 
 
 class Heard(Struct, frozen=True):
@@ -51,9 +59,8 @@ class Heard(Struct, frozen=True):
         items = items_of(body, speaker)
         system = [item for item in items if isinstance(item, dict) and item.get("role") in ("system", "developer")]
         rest = {key: value for key, value in body.items() if key != speaker.conversation}
-        answers = [
-            isinstance(item, dict) and _ASKING.isdisjoint((item.get("role"), item.get("type"))) for item in items
-        ]
+        kinds = [(item.get("role"), item.get("type")) if isinstance(item, dict) else ("user",) for item in items]
+        answers = [_ASKING.isdisjoint(kind) for kind in kinds]
         begins = len(items) - len(system) < 2
         return cls([digest_of(item) for item in items], digest_of([rest, system]), begins, answers)
 
@@ -65,51 +72,70 @@ class Heard(Struct, frozen=True):
         """Whether the body that `earlier` begins has the answer to it."""
         return any(self.answers[len(earlier.items) :][:1])
 
-    def likeness(self, past: Sequence[bytes], *, answered: bool) -> int:
-        """How much the body has in common with a past, in messages; 0 if it goes on with another conversation. One
-        message in common is enough for a past that has no answer yet: the first message of many conversations is the
-        same."""
-        pairs = zip(past, self.said, strict=False)
-        same = next((i for i, (old, new) in enumerate(pairs) if old != new), min(len(past), len(self.said)))
-        if same == len(past) or same > 1 or (same == len(self.said) and not answered):
-            return same or 1
-        if len({*past} & {*self.said}) < 2:
+    def likeness(self, known: Known) -> int:
+        """How many messages the body has in common with a conversation, more than any number if it has all of it; 0 if
+        it goes on with another one. What a program changed is known by an answer that came over this wire: examples
+        and greetings that a program puts into each conversation are none."""
+        past = known.said
+        same = _in_common(past, self.said)
+        if same == len(past):
+            return _WHOLE + same
+        if same == len(self.said) and not known.is_answered:
+            return same
+        if len({*past} & {*self.said}) < _LEAST:
             return 0
-        common = SequenceMatcher(None, past, self.said, autojunk=False).get_matching_blocks()
-        found = sum(block.size for block in common)
-        return found if found > 1 else 0
+        blocks = SequenceMatcher(None, past, self.said, autojunk=False).get_matching_blocks()
+        places = [at for block in blocks for at in range(block.a, block.a + block.size)]
+        return len(places) if len(places) >= _LEAST and any(known.came(at) for at in places) else 0
+
+
+def _in_common(past: Sequence[bytes], said: Sequence[bytes]) -> int:
+    """How many messages at the beginning are the same."""
+    pairs = zip(past, said, strict=False)
+    return next((i for i, (old, new) in enumerate(pairs) if old != new), min(len(past), len(said)))
 
 
 class Known:
     """What a session's records say about its conversation, as bodies are compared with it."""
 
     def __init__(self) -> None:
-        self.past = Past()
+        self._past = Past()
+        self._came: set[int] = set()
         self.is_answered = False
 
-    def take(self, records: Iterable[Record]) -> list[bytes]:
-        """Take in records that came since; returns what the conversation says."""
-        self.past.take(self._seen(records))
-        return [unit.says for unit in self.past.units]
+    def take(self, log: SessionLog) -> Known:
+        """Take in records that came since."""
+        self._past.take(map(self._seen, log.records(self._past.last + 1)))
+        return self
 
-    def _seen(self, records: Iterable[Record]) -> Iterator[Record]:
-        for record in records:
-            if record.message is not None:
-                self.is_answered = record.message.role != "user" and not isinstance(record.body, PartialAnswer)
-            yield record
+    @property
+    def said(self) -> list[bytes]:
+        """What each message says."""
+        return [unit.says for unit in self._past.units]
+
+    def came(self, at: int) -> bool:
+        """Whether a message came as an answer over a wire."""
+        return self._past.units[at].first in self._came
+
+    def _seen(self, record: Record) -> Record:
+        if record.message is not None:
+            self.is_answered = record.message.role != "user" and not isinstance(record.body, PartialAnswer)
+        if isinstance(record.body, MessageRecord) and (record.body.model or record.body.response_id):
+            self._came.add(record.n)
+        return record
 
 
 class OpenConversation:
-    """A session that a client has open, and what the last body of it was."""
+    """A session that a client has open, and what the last body of it was. `owner` tells the client's labels apart."""
 
-    def __init__(self, session: Session, name: str) -> None:
-        self.session, self.name = session, name
+    def __init__(self, session: Session, name: str, owner: bytes) -> None:
+        self.session, self.name, self._owner = session, name, owner
         self.heard = Heard([], b"")
         self.arounds: set[bytes] = set()
         self.answering: Answering | None = None
-        self.known = Known()
+        self._known = Known()
         self.left: set[bytes] = set()
-        """What was said in messages that the program took back."""
+        """Digests of what the program took back, each with all that was before it."""
         self.is_shortened = any(map(_shortens, session.log.of_kinds("decision")))
         """Whether turnlog left anything out for size."""
         self.is_mended, self.mended_around = False, b""
@@ -129,30 +155,30 @@ class OpenConversation:
         self._labelled = self._labelled and not heard.said
         known = len(self.heard.items)
         self.checked = (known if heard.items[:known] == self.heard.items else 0, self.heard.around)
-        self.heard, self.answering = heard, Answering(self.session, target)
+        self.heard, self.answering = heard, Answering(self.session, target, self.label)
         self.arounds.add(heard.around)
         return self
 
     @property
     def is_free(self) -> bool:
         """Whether no answer is awaited."""
-        return self.answering is None or self.answering.is_over
+        return self.answering is None or not self.answering.is_awaited
 
     @property
     def is_answered(self) -> bool:
         """Whether the last body got a whole answer."""
         return self.answering is not None and self.answering.is_answered
 
-    def said(self) -> list[bytes]:
-        """What the conversation on record says."""
-        return self.known.take(self.session.log.on_disk.records(self.known.past.last + 1))
+    def known(self) -> Known:
+        """What the log says."""
+        return self._known.take(self.session.log.on_disk)
 
     def label(self) -> None:
         """Label the session so that it is found again, where that changed."""
-        if self._labelled or not (said := self.said()):
-            return
-        self._labelled = len(said) > 1
-        self.session.label({OPENING: _short(said[:1]), EXCHANGE: _short(said[:2]) if self._labelled else ""})
+        if not self._labelled and (said := self.known().said):
+            self._labelled = len(said) > 1
+            exchange = _short(self._owner, said[:2]) if self._labelled else ""
+            self.session.label({OPENING: _short(self._owner, said[:1]), EXCHANGE: exchange})
 
 
 def _shortens(record: Record) -> bool:
@@ -160,42 +186,43 @@ def _shortens(record: Record) -> bool:
     return isinstance(decision, Decision) and decision.action in SHRINKING and decision.detail.get(BY) != PROGRAM
 
 
-def _short(said: Sequence[bytes]) -> str:
-    return blake2b(b"".join(said), digest_size=8).hexdigest()
+def _short(owner: bytes, said: Sequence[bytes]) -> str:
+    return blake2b(owner + b"".join(said), digest_size=8).hexdigest()
 
 
-def continued(conversations: Iterable[OpenConversation], heard: Heard) -> OpenConversation | None:
-    """The conversation whose last body is the beginning of this one; of several, one that had all else of the body as
-    it is, since guardrails are told the same messages under other instructions, and of those the longest."""
-    begun = [each for each in conversations if each.heard.items == heard.items[: len(each.heard.items)]]
-    return max(begun, key=lambda each: (heard.around in each.arounds, len(each.heard.items)), default=None)
+def _chain(said: Sequence[bytes]) -> list[bytes]:
+    """A digest of each message with all that is before it."""
+    return list(accumulate(said, lambda before, each: blake2b(before + each, digest_size=16).digest(), initial=b""))[1:]
+
+
+def continued(conversations: Iterable[OpenConversation], heard: Heard) -> list[OpenConversation]:
+    """The conversations whose last body is the beginning of this one: first those that had all else of the body as it
+    is, since guardrails are told the same messages under other instructions, and of those the longest."""
+    begun = [each for each in conversations if 0 < len(each.heard.items) == _in_common(each.heard.items, heard.items)]
+    return sorted(begun, key=lambda each: (heard.around not in each.arounds, -len(each.heard.items)))
 
 
 def likeliest(conversations: Iterable[OpenConversation], heard: Heard) -> OpenConversation | None:
     """The conversation that a body goes on with although the program changed its past, None if there is none. What was
     taken back and comes again is another branch, which gets a session of its own."""
-    best, most = None, 0
+    best, most, chain = None, 0, _chain(heard.said)
     for each in conversations:
-        found = heard.likeness(each.said(), answered=each.known.is_answered)
-        if found > most and each.left.isdisjoint(heard.said):
+        found = heard.likeness(each.known())
+        if found > most and each.left.isdisjoint(chain):
             best, most = each, found
     if best is not None:
-        best.left |= {*best.said()} - {*heard.said}
+        best.left |= {*_chain(best.known().said)} - {*chain}
     return best
 
 
-def on_record(store: Store, heard: Heard, where: Mapping[str, str], own: Iterable[str]) -> Iterator[str]:
-    """The ids of the sessions that a body may go on with, the likeliest first: those in `own`, and those with the
-    labels `where`."""
-    labels = [{EXCHANGE: _short(heard.said[:2])}] if len(heard.said) > 1 else []
+def on_record(store: Store, heard: Heard, where: Mapping[str, str], owner: bytes, own: Iterable[str]) -> Iterator[str]:
+    """The ids of the sessions that a body may go on with, the likeliest first: those in `own`, and those of the owner
+    with the labels `where`."""
+    labels = [{EXCHANGE: _short(owner, heard.said[:2])}] if len(heard.said) > 1 else []
     ids = dict.fromkeys(own)
-    for label in [*labels, {OPENING: _short(heard.said[:1])}]:
+    for label in [*labels, {OPENING: _short(owner, heard.said[:1])}]:
         ids |= dict.fromkeys(info.id for info in store.sessions(limit=_COMPARED, where={**where, **label}))
-        found: dict[str, int] = {}
-        for session_id in ids:
-            known = Known()
-            past = known.take(store.read(session_id))
-            found[session_id] = heard.likeness(past, answered=known.is_answered)
+        found = {session_id: heard.likeness(Known().take(SessionLog(store, session_id))) for session_id in ids}
         if any(found.values()):
             return iter(sorted((each for each in found if found[each]), key=lambda each: -found[each]))
     return iter(())
