@@ -210,8 +210,8 @@ def likeliest(conversations: Iterable[OpenConversation], heard: Heard) -> OpenCo
         found = heard.likeness(each.known())
         if found > most and each.left.isdisjoint(chain):
             best, most = each, found
-    if best is not None:
-        best.left |= {*_chain(best.known().said)} - {*chain}
+    if best is not None and (same := _in_common(past := best.known().said, heard.said)):
+        best.left |= {*_chain(past)[same:]}
     return best
 
 

@@ -187,7 +187,7 @@ class Recorder:
             request = _absorb(conversation, body, target)
         except BudgetError as error:  # it is on record
             self._failed("a request is larger than the budget, also without what can be left out", error)
-            request = conversation.session.preview(budget=Budget(max_tokens=2 * sum(error.floor.values())))
+            request = conversation.session.preview(budget=Budget(max_tokens=int(1.1 * sum(error.floor.values())) + 1))
             conversation.is_shortened = True
         conversation.label()
         is_invalid = self._is_invalid(conversation, request, body)
