@@ -43,16 +43,10 @@ CASES = [
     for name, forms in PROGRAMS.items()
     for form in forms.split()
 ]
-_TOOLS = (
-    "a request made smaller declares the tools that its history calls, although the program declared none: the "
-    "guardrail's agent is then offered a tool that it does not have"
-)
 _IDS = (
     "it sends calls back without their ids, so that the same answer is recorded a second time, and the first taken back"
 )
 KNOWN = {
-    ("openai_agents", "chat-guardrail"): _TOOLS,
-    ("openai_agents", "responses-guardrail"): _TOOLS,
     ("langchain", "google"): _IDS,
 }
 """What is known to be wrong, and why."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 
 from .. import importers
 from .._platform.stdlib import LOG
@@ -31,6 +31,7 @@ class Sync:
         self._store, self._redactor, self._home, self._known = store, redactor, home, known
         self._met: dict[Path, State] = {}  # also files that cannot be read, or were written just before
         self._thread: Thread | None = None
+        self._lock = Lock()  # programs ask two questions at once
         self._until = 0.0
         self.unread = 0
 
@@ -38,9 +39,10 @@ class Sync:
         """Read for at most `SECONDS`; `unread` are the transcripts that are left. Those of the sessions `asking` are
         known by their names and not read: they grow with each question, and nobody asks for them."""
         self._until = time.monotonic() + SECONDS
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = Thread(target=self._read, args=(asking,), daemon=True)
-            self._thread.start()
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = Thread(target=self._read, args=(asking,), daemon=True)
+                self._thread.start()
         self._thread.join(SECONDS)
 
     def close(self) -> None:

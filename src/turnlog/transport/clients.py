@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -128,10 +128,10 @@ class _Recording:
         request.headers.pop(_SESSION, None)
         return True
 
-    def _asked(self, request: Any, content: bytes) -> Outgoing:
-        """What is sent instead of a request, which is on record then."""
+    def _asked(self, request: Any) -> Outgoing:
+        """What is sent instead of a request that was read, which is on record then."""
         name = request.headers.pop(_SESSION, "")
-        return self._recorder.ask(_route(request), content, name) or Outgoing(None, None)
+        return self._recorder.ask(_route(request), request.content, name) or Outgoing(None, None)
 
     def _changed(self, request: Any, outgoing: Outgoing) -> Any:
         """The request to send."""
@@ -141,6 +141,11 @@ class _Recording:
         return self._library.Request(
             request.method, request.url, headers=headers, content=outgoing.body, extensions=request.extensions
         )
+
+    def _failed(self, taken: Sequence[Outgoing], error: BaseException) -> None:
+        """Record that no response came. The text of the error is left out: it may have a header in it."""
+        for answering in filter(None, (outgoing.answering for outgoing in taken)):
+            self._recorder.end(answering, type(error).__name__)
 
     def _begin(self, answering: Answering, response: Any) -> None:
         """Record the response as it is read, or at once if a transport has read it already."""
@@ -197,14 +202,15 @@ def _sync_class(library: Any) -> Any:
             """Send a request; one that asks a model is recorded."""
             if self._passes(request):
                 return super().send(request, stream=stream, **options)
-            outgoing = self._asked(request, request.read())
+            request.read()
+            outgoing = self._asked(request)
             request, answering = self._changed(request, outgoing), outgoing.answering
             if answering is None:
                 return super().send(request, stream=stream, **options)
             try:
                 response = super().send(request, stream=True, **options)
             except BaseException as error:
-                self._recorder.end(answering, type(error).__name__)  # its text may have a header in it
+                self._failed([outgoing], error)
                 raise
             self._begin(answering, response)
             if not stream:
@@ -260,16 +266,13 @@ def _async_class(library: Any) -> Any:
             if self._passes(request):
                 return await super().send(request, stream=stream, **options)
             taken: list[Outgoing] = []  # kept if this task is cancelled meanwhile
-            content = await request.aread()
+            await request.aread()
             try:
-                await recorded(lambda: taken.append(self._asked(request, content)))
-                [outgoing] = taken
-                request, answering = self._changed(request, outgoing), outgoing.answering
+                await recorded(lambda: taken.append(self._asked(request)))
+                request, answering = self._changed(request, taken[0]), taken[0].answering
                 response = await super().send(request, stream=stream or answering is not None, **options)
             except BaseException as error:
-                for answering in (outgoing.answering for outgoing in taken):
-                    if answering is not None:
-                        await recorded(partial(self._recorder.end, answering, type(error).__name__))
+                await recorded(partial(self._failed, taken, error))
                 raise
             if answering is not None:
                 self._begin(answering, response)
