@@ -4,8 +4,10 @@ server gets is what the program sent unless it has to be mended, and nothing of 
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 import json
+import os
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -22,6 +24,7 @@ from turnlog import transport
 from turnlog.log.messages import ToolCall, text_of
 from turnlog.log.records import Decision, MessageRecord, Note, PartialAnswer, Record, UsageRecord
 from turnlog.stores import MemoryStore
+from turnlog.transport.answers import ServerSentEvents
 
 CHAT = PATHS["openai-chat"]
 JSON = {"content-type": "application/json"}
@@ -395,3 +398,129 @@ def test_what_is_asked_about_a_request_under_way_is_no_part_of_it() -> None:
 
     asyncio.run(ask())
     assert sorted(texts(store, info.id) for info in store.sessions()) == [["Hi.", "Hi.", "Hello."], ["Hi.", "Safe."]]
+
+
+def test_users_who_begin_alike_keep_their_sessions() -> None:
+    """Two users say "Hi" and are answered differently: the second goes on in the session of the first."""
+    store = MemoryStore()
+    client = transport.client(store, transport=ModelServer(whole("Hi Ann.", "Hi Bob.", "B.", "A.")))
+    for _ in range(2):
+        client.post(CHAT, json=talk("Hi"))
+    client.post(CHAT, json=talk("Hi", "Hi Bob.", "I am Bob."))
+    client.post(CHAT, json=talk("Hi", "Hi Ann.", "I am Ann."))
+    found = sorted(texts(store, info.id) for info in store.sessions())
+    assert found == [["Hi", "Hi Ann.", "I am Ann.", "A."], ["Hi", "Hi Bob.", "I am Bob.", "B."]]
+
+
+def test_examples_in_each_prompt_make_no_conversation_of_them() -> None:
+    """Calls with the same examples before the question are taken for one conversation that is rewound again and
+    again."""
+    store = MemoryStore()
+    client = transport.client(store, transport=ModelServer(whole("1", "2", "3")))
+    for fruit in ("pear", "plum", "beet"):
+        client.post(CHAT, json=talk("apple?", "fruit", "leek?", "vegetable", f"{fruit}?"))
+    assert len(store.sessions()) == 3
+    assert not any(isinstance(record.body, Decision) for record in all_records(store))
+
+
+def test_a_window_with_the_same_words_in_it_stays_one_conversation() -> None:
+    """A user who says "yes" now and then, while the program sends the newest messages only, gets many sessions."""
+    store = MemoryStore()
+    client = transport.client(store, transport=ModelServer(whole(*(f"A{n}" for n in range(40)))))
+    history: list[str] = []
+    for number in range(40):
+        history.append("yes" if number % 3 else f"Question {number}")
+        client.post(CHAT, json=talk(*history[-9:]))
+        history.append(f"A{number}")
+    [info] = store.sessions()
+    assert len(texts(store, info.id)) == 80
+
+
+def test_a_hundred_at_once_are_all_on_record() -> None:
+    """With more requests under way than sessions are kept open, new ones are not recorded."""
+    store = MemoryStore()
+
+    async def ask() -> int:
+        server = ModelServer(whole(*(f"A{n}" for n in range(100))))
+        client = transport.async_client(store, transport=server)
+        await asyncio.gather(*(client.post(CHAT, json=talk(f"Q{n}")) for n in range(100)))
+        await client.aclose()
+        failures: int = client.failures
+        return failures
+
+    assert asyncio.run(ask()) == 0
+    assert [len(texts(store, info.id)) for info in store.sessions()] == [2] * 100
+
+
+def test_streams_that_nobody_reads_on_hold_up_no_conversation() -> None:
+    """A program that drops its streams: their conversations await answers for ever."""
+    store = MemoryStore()
+    client = transport.client(store, transport=ModelServer(lambda request: (200, EVENTS, [*events_of("one two", 1)])))
+    history = ["Q0"]
+    for number in range(3):
+        request = client.build_request("POST", CHAT, json=talk(*history))
+        next(client.send(request, stream=True).iter_raw())
+        history += ["one ", f"Q{number + 1}"]
+        gc.collect()
+    assert (len(store.sessions()), client.failures) == (1, 0)
+
+
+def test_a_fork_leaves_the_sessions_to_its_parent() -> None:
+    """A worker that is forked while the client is in use hangs, or writes into a session of its parent."""
+    client = transport.client(MemoryStore(), transport=ModelServer(whole("A1.", "A2.")))
+    client.post(CHAT, json=talk("Q1."))
+    with client._recorder._lock:  # as another thread may hold it
+        child = os.fork()
+        if not child:
+            client.post(CHAT, json=talk("Q1.", "A1.", "Q2."))
+            os._exit(client.failures)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_no_key_is_in_what_is_told_of_failures() -> None:
+    """A gateway's page that quotes the address, or an error that quotes a header, puts the key into the log."""
+
+    def reply(request: httpx2.Request) -> tuple[int, dict[str, str], Pieces]:
+        if "key" in request.url.params:
+            return 404, {"content-type": "text/html"}, [f"not found: {request.url}".encode()]
+        raise httpx2.LocalProtocolError(f"Illegal header value {request.headers['authorization']!r}")
+
+    client = transport.client(store := MemoryStore(), transport=ModelServer(reply))
+    client.post(CHAT + "?key=plainword99", json=talk("Q1."))
+    with pytest.raises(httpx2.LocalProtocolError):
+        client.post(CHAT, json=talk("Q2."), headers={"authorization": "Bearer plainword99"})
+    notes = sorted(record.body.text for record in all_records(store) if isinstance(record.body, Note))
+    assert [text for text in notes if text] == [
+        "no answer came: LocalProtocolError",
+        "the server refused the request with status 404",
+    ]
+    assert "plainword99" not in "".join(repr(record) for record in all_records(store))
+
+
+def test_what_cannot_be_made_small_enough_goes_out_as_small_as_it_can() -> None:
+    """One large message, and the whole history is sent with it, although there is a budget."""
+    server = ModelServer(whole(*(f"A{n}" for n in range(21))))
+    client = transport.client(MemoryStore(), budget=1_000, transport=server)
+    history: list[str] = []
+    for number in range(20):
+        history += [f"Question {number} " + "word " * 100, f"A{number}"]
+        client.post(CHAT, json=talk(*history[:-1]))
+    client.post(CHAT, json=talk(*history, "And all of this: " + "word " * 1_200))
+    assert turnlog.count(json.loads(server.requests[-1].content)).tokens < 1_800
+    assert client.failures == 1
+
+
+def test_a_picture_in_a_stream_is_read_once() -> None:
+    """An event of many pieces is joined anew with each of them, which takes minutes."""
+    events, joined = ServerSentEvents(), [b"x" * 100] * 5_000
+    list(events.feed(b'data: "'))
+    for piece in joined:
+        assert list(events.feed(piece)) == []
+    assert len(events._rest) == 5_001  # kept apart until the line ends
+    assert list(events.feed(b'"\n\n')) == ["x" * 500_000]
+
+
+def test_responses_tell_how_long_they_took() -> None:
+    """`response.elapsed`, which SDKs show, raises an error."""
+    client = transport.client(MemoryStore(), transport=ModelServer(whole("A1.")))
+    assert client.post(CHAT, json=talk("Q1.")).elapsed.total_seconds() >= 0

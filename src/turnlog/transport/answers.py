@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -59,6 +60,7 @@ class Answering:
         self._events: ServerSentEvents | None = None
         self._receiving: Receiving | None = None
         self._pieces: list[bytes] = []
+        self._lock = threading.RLock()  # the next request may end an answer that is still being read
         self.is_over = False
         self.is_answered = False
         """Whether a whole answer is on record."""
@@ -86,16 +88,17 @@ class Answering:
     def feed(self, piece: bytes, *, look: bool = True) -> bool:
         """Take bytes of the body as they came. Returns whether a checkpoint is due, which is made at once if `look` is
         true. Raises FormatError, StoreError, and errors of decoding."""
-        if self.is_over:
-            return False
-        if self._decoder is not None:
-            piece = self._decoder.decompress(piece)
-        if self._events is None or self._whole is not None:
-            self._pieces.append(piece)
-        else:
-            for value in self._events.feed(piece):
-                self._take(value, look=look)
-        return self._receiving is not None and self._receiving.is_due
+        with self._lock:
+            if self.is_over:
+                return False
+            if self._decoder is not None:
+                piece = self._decoder.decompress(piece)
+            if self._events is None or self._whole is not None:
+                self._pieces.append(piece)
+            else:
+                for value in self._events.feed(piece):
+                    self._take(value, look=look)
+            return self._receiving is not None and self._receiving.is_due
 
     def look(self) -> None:
         """Make a checkpoint if it is due."""
@@ -105,18 +108,20 @@ class Answering:
     def end(self, reason: str = "") -> None:
         """Record what came. `reason` says why it broke off, empty if it did not. A second call does nothing. Raises as
         `feed`."""
-        if self.is_over:
-            return
-        self.is_over = True
-        try:
-            self._end(reason)
-        except BaseException as error:
-            if self._receiving is not None:
-                with suppress(Exception):  # the first error is told
-                    self._receiving.end(f"the rest could not be read: {described(error)}")
-            raise
-        if self.is_answered:
-            self._ended()
+        with self._lock:
+            if self.is_over:
+                return
+            try:
+                self._end(reason)
+                if self.is_answered:
+                    self._ended()
+            except BaseException as error:
+                if self._receiving is not None:
+                    with suppress(Exception):  # the first error is told
+                        self._receiving.end(f"the rest could not be read: {described(error)}")
+                raise
+            finally:
+                self.is_over = True  # last: until then nobody closes the session
 
     def _end(self, reason: str) -> None:
         body = b"".join(self._pieces)
