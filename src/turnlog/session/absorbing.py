@@ -30,6 +30,8 @@ BY = "by"
 PROGRAM = "program"
 """Who made it, if it was the program whose conversation it is."""
 
+_ENCODER = msgspec.json.Encoder()
+
 _SYSTEM = "absorbed system text"
 """Topic of the note which says that the system text is the program's, and not what the session was opened with."""
 
@@ -183,9 +185,9 @@ class Absorber:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._past = Past()
-        self._seen: list[bytes] = []  # a digest of each item of the last body, as it was spelled
+        self._seen: list[int] = []  # a digest of each item of the last body, as it was spelled
         self._said = 0  # how many units of the past that body had
-        self._rest = b""  # a digest of everything else in it
+        self._rest = 0  # a digest of everything else in it
         self._outside = False  # whether system text stood beside its conversation
         notes = (record.body for record in parts.log.of_kinds("note"))
         self._has_system = any(isinstance(body, Note) and body.topic == _SYSTEM for body in notes)  # the program, once
@@ -197,7 +199,7 @@ class Absorber:
             key = speaker.conversation
             rest = {name: value for name, value in plain.items() if name != key}
             items = items_of(plain, speaker)
-            digests, rest_digest = [digest_of(item) for item in items], digest_of(rest)
+            digests, rest_digest = [spelled(item) for item in items], spelled(rest)
             known = len(self._seen) if self._seen and digests[: len(self._seen)] == self._seen else 0
             around = None if known and rest_digest == self._rest else speaker.parse({**rest, key: []})
             if around is not None and bool(around.messages) != self._outside:
@@ -325,6 +327,7 @@ def _as_kept(units: Iterable[tuple[bytes, list[Message]]], redactor: Redactor | 
     return [says([redacted(MessageRecord(each), redactor)[0].message for each in group]) for _, group in units]
 
 
-def digest_of(value: Any) -> bytes:
-    """A digest of JSON as it is spelled."""
-    return blake2b(msgspec.json.encode(value), digest_size=16).digest()
+def spelled(value: Any) -> int:
+    """A number for JSON as it is spelled, the same in this process only: bodies of hundreds of kilobytes go through it
+    with each request, and digests that others can check take four times as long."""
+    return hash(_ENCODER.encode(value))

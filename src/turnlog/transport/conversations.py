@@ -18,7 +18,7 @@ from ..models.target import Target
 from ..providers.protocol import Provider
 from ..redaction import Redactor
 from ..session import Event, Session, SessionLog
-from ..session.absorbing import BY, PROGRAM, Past, digest_of, items_of, said_in
+from ..session.absorbing import BY, PROGRAM, Past, items_of, said_in, spelled
 from .answers import Answering
 
 OPENING, EXCHANGE, NAMED = "transport-opening", "transport-exchange", "transport-session"
@@ -47,8 +47,8 @@ class Heard(Struct, frozen=True):
     one of all else in it, whether it begins a conversation, which items are the model's, and for a body of which that
     does not tell enough, what each message says."""
 
-    items: list[bytes]
-    around: bytes
+    items: list[int]
+    around: int
     begins: bool = True
     answers: list[bool] = []
     said: list[bytes] = []
@@ -62,7 +62,7 @@ class Heard(Struct, frozen=True):
         kinds = [(item.get("role"), item.get("type")) if isinstance(item, dict) else ("user",) for item in items]
         answers = [_ASKING.isdisjoint(kind) for kind in kinds]
         begins = len(items) - len(system) < 2
-        return cls([digest_of(item) for item in items], digest_of([rest, system]), begins, answers)
+        return cls([spelled(item) for item in items], spelled([rest, system]), begins, answers)
 
     def read(self, body: Mapping[str, Any], speaker: Provider, redactor: Redactor | None) -> Heard:
         """The body with what its messages say. Raises FormatError."""
@@ -89,7 +89,7 @@ class Heard(Struct, frozen=True):
         return len(places) if len(places) >= _LEAST and any(known.came(at) for at in places) else 0
 
 
-def _in_common(past: Sequence[bytes], said: Sequence[bytes]) -> int:
+def _in_common(past: Sequence[bytes | int], said: Sequence[bytes | int]) -> int:
     """How many messages at the beginning are the same."""
     pairs = zip(past, said, strict=False)
     return next((i for i, (old, new) in enumerate(pairs) if old != new), min(len(past), len(said)))
@@ -130,19 +130,19 @@ class OpenConversation:
 
     def __init__(self, session: Session, name: str, owner: bytes) -> None:
         self.session, self.name, self._owner = session, name, owner
-        self.heard = Heard([], b"")
-        self.arounds: set[bytes] = set()
+        self.heard = Heard([], 0)
+        self.arounds: set[int] = set()
         self.answering: Answering | None = None
         self._known = Known()
         self.left: set[bytes] = set()
         """Digests of what the program took back, each with all that was before it."""
         self.is_shortened = any(map(_shortens, session.log.of_kinds("decision")))
         """Whether turnlog left anything out for size."""
-        self.is_mended, self.mended_around = False, b""
+        self.is_mended, self.mended_around = False, 0
         """Whether the provider would refuse a part of the past, and what else in bodies (see `Heard.around`)."""
         self.told: set[str] = set()
         """What notes said."""
-        self.checked = (0, b"")
+        self.checked = (0, 0)
         """How many items of the last body were checked, and what else in it."""
         session.on_event(self._happened)
         self._labelled = False  # with all labels of the conversation as it is

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from contextvars import ContextVar
+from hashlib import blake2b
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from ..redaction import Redactor
 from ..requests.request import Request
 from ..requests.standalone import check
 from ..session import Session
-from ..session.absorbing import digest_of, items_of, said_in
+from ..session.absorbing import items_of, said_in
 from ..session.open import open as open_session
 from ..session.settings import settings_for
 from ..stores import default_path, open_store
@@ -106,7 +107,7 @@ class Recorder:
         self._settings = used if strategy is None else replace(used, strategy=read_strategy(strategy))
         self._store = (used.store or default_path()) if store is None else store
         self._where = labels_given({**(labels or {}), _CLIENT: text_given("name", name)})
-        self._owner = digest_of(sorted(self._where.items()))
+        self._owner = blake2b(msgspec.json.encode(sorted(self._where.items())), digest_size=16).digest()
         redactor = used.redactor
         self._hides = redactor if redactor is not None and not redactor.live else None
         self._lock = threading.RLock()
@@ -214,7 +215,7 @@ class Recorder:
         found = check(body, target.provider, model=target.model, server=target.server)
         found = [each for each in found if each.kind != "unknown_key"]
         conversation.is_mended = any(each.messages or each.path.startswith(speaker.conversation) for each in found)
-        conversation.mended_around = around if found else b""
+        conversation.mended_around = around if found else 0
         return bool(found)
 
     # -- conversations ---------------------------------------------------------------------------
