@@ -524,3 +524,22 @@ def test_responses_tell_how_long_they_took() -> None:
     """`response.elapsed`, which SDKs show, raises an error."""
     client = transport.client(MemoryStore(), transport=ModelServer(whole("A1.")))
     assert client.post(CHAT, json=talk("Q1.")).elapsed.total_seconds() >= 0
+
+
+def test_a_client_without_a_budget_sends_what_another_left_out() -> None:
+    """The budget of an earlier run shortens requests of a client that has none, or the other way round it does not
+    hold."""
+    store = MemoryStore()
+    history: list[str] = []
+    for budget in (None, 1_000, None):
+        server = ModelServer(whole(*(f"A{n}" for n in range(20))))
+        client = transport.client(store, budget=budget, transport=server)
+        for _ in range(12):
+            history.append(f"Question {len(history)} " + "word " * 120)
+            answer = client.post(CHAT, json=talk(*history)).json()
+            history.append(answer["choices"][0]["message"]["content"])
+        last = json.loads(server.requests[-1].content)
+        is_short = turnlog.count(last).tokens <= 1_000, len(last["messages"]) < len(history) - 1
+        assert is_short == ((budget == 1_000),) * 2
+        client.close()
+    assert len(store.sessions()) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Any
@@ -23,7 +23,7 @@ from ..models.pricing import dollars, total_cost
 from ..session.reader import source_of, was_resumed
 from ..stores import PastDamage
 from ..stores.ids import Family, families, new_id, short_ids
-from ..stores.labels import facts_of
+from ..stores.labels import OF_TRANSPORT, facts_of
 from ..stores.leases import unowned
 from ..stores.subagents import with_agents
 from .arguments import AN_ID, add_command, add_labels, checked, filled, number
@@ -208,11 +208,14 @@ def _table(
         tokens, costs = zip(*cells, strict=True)
         columns += [Column("TOKENS", tokens, side=">"), Column("COST", costs, side=">")]
     if arguments.label:
-        held = [", ".join(f"{name}={value}" for name, value in each.labels.items()) for each in known]
-        columns.append(Column("LABELS", held))
+        columns.append(Column("LABELS", [_labels(each.labels) for each in known]))
     if any(row.folded for row in rows):
         columns.append(Column("+", [f"+{len(row.folded)}" if row.folded else "" for row in rows], side=">"))
     return laid_out(columns, "TITLE", [visible(titles[row.info.id], one_line=True) for row in rows])
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in labels.items() if not name.startswith(OF_TRANSPORT))
 
 
 def _figures(row: Family, bills: dict[str, Bills], *, short: bool) -> tuple[str, str]:

@@ -34,6 +34,7 @@ from ..log.records import (
 from ..log.store import Store
 from ..models.makers import makers
 from ..models.pricing import total_cost
+from ..session.answer import TRANSPORT
 from ..stores.billing import with_subagents
 from ..stores.subagents import SUBAGENT
 from ..view.curate.lines import without_escapes
@@ -207,6 +208,8 @@ class Talk:
             )
         elif isinstance(body, Note) and body.topic == SUBAGENT:
             yield TalkItem("mark", n, f"subagent: session {body.text}")
+        elif isinstance(body, Note) and body.topic == TRANSPORT:
+            yield TalkItem("mark", n, body.text)
         elif isinstance(body, FileChange) and n in self._changes:
             for file in self._figures(self._changes[n]):
                 yield TalkItem("mark", n, f"{file.path} {file.change}")

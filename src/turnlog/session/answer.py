@@ -121,6 +121,10 @@ RUNNER = "runner"
 """The topic of the note about a request that a runner mended, or waits with."""
 
 
+TRANSPORT = "transport"
+"""The topic of the note about a request over `turnlog.transport` that got no answer, or was not recorded as a whole."""
+
+
 class Answer:
     """What `receive` recorded: the message, its text, its tool calls, and whether it is `complete` (not interrupted).
 

@@ -104,7 +104,10 @@ class WindowUse:
                 self._context.terms(budget, strategy),
                 self._target_or(target),
             )  # in this order, as in `preview`
-            return self._broken_down(wanted_target, self._compactor.marks(wanted_target, terms), terms)
+            marks, window = self._compactor.marks(wanted_target, terms), wanted_target.input_limit
+            if (terms.budget if terms is not None else self._context.budget).unlimited:
+                marks = Thresholds(window, window, window)
+            return self._broken_down(wanted_target, marks, terms)
 
     def _broken_down(self, target: Target, marks: Thresholds, terms: Terms | None) -> Breakdown:
         context, blob = self._context, self._store.get_blob

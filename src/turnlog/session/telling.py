@@ -38,7 +38,7 @@ from ..view.decisions import failures_of
 from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import net_changes
 from ..workspace.diff.folding import differences
-from .answer import RESPONSE, RUNNER
+from .answer import RESPONSE, RUNNER, TRANSPORT
 
 if TYPE_CHECKING:
     from ..workspace.diff import stat
@@ -194,7 +194,7 @@ def _told(record: Record, tool: str) -> tuple[EventKind, str] | None:
             return "undone", f"decision {undone} no longer holds: {why}"
         case FileChange(path=path, action=action):
             return "diff", f"{path} {action}"
-        case Note(topic=topic, text=text) if topic in (RESPONSE, RUNNER) and text:
+        case Note(topic=topic, text=text) if topic in (RESPONSE, RUNNER, TRANSPORT) and text:
             return "warning", text
         case PartialAnswer(reason=reason):
             return "warning", f"the answer was interrupted: {reason}"

@@ -27,6 +27,10 @@ LABELS, FOLDER = "labels", "folder"
 """The topic of notes with labels, and the label with which `turnlog chat` tells in which folder it was started."""
 
 
+OF_TRANSPORT = "transport-"
+"""The beginning of labels by which `turnlog.transport` finds sessions; lists for people leave them out."""
+
+
 def labels_given(labels: Any, name: str = "labels") -> dict[str, str]:
     """`labels`, if they are names and values of text. Otherwise raises InputError, which names the argument."""
     if not isinstance(labels, Mapping):

@@ -17,10 +17,7 @@ from ..providers import provider
 from ..providers.error_bodies import error_chunk
 from ..session import Session
 from ..session.absorbing import says
-from ..session.answer import Answer, Receiving
-
-TRANSPORT = "transport"
-"""The topic of notes about requests that got no answer."""
+from ..session.answer import TRANSPORT, Answer, Receiving
 
 
 class ServerSentEvents:

@@ -19,9 +19,10 @@ from ..providers.protocol import Provider
 from ..redaction import Redactor
 from ..session import Event, Session, SessionLog
 from ..session.absorbing import BY, PROGRAM, Past, items_of, said_in, spelled
+from ..stores.labels import OF_TRANSPORT
 from .answers import Answering
 
-OPENING, EXCHANGE, NAMED = "transport-opening", "transport-exchange", "transport-session"
+OPENING, EXCHANGE, NAMED = (f"{OF_TRANSPORT}{name}" for name in ("opening", "exchange", "session"))
 """Labels by which sessions are found again: digests of the first message and of the first exchange, and the name that
 the program gave."""
 

@@ -23,7 +23,7 @@ from .._platform.given import text_given
 from .._platform.stdlib import LOG
 from ..config.settings import Settings
 from ..errors import BudgetError, InputError, SessionBusy, SessionNotFound
-from ..log.budget import Budget, Strategy, read_budget, read_strategy
+from ..log.budget import USUAL_STRATEGY, Budget, Strategy, read_budget, read_strategy
 from ..log.store import Store
 from ..models.makers import PROVIDER_ROWS
 from ..models.target import Target
@@ -34,11 +34,12 @@ from ..requests.request import Request
 from ..requests.standalone import check
 from ..session import Session
 from ..session.absorbing import items_of, said_in
+from ..session.answer import TRANSPORT
 from ..session.open import open as open_session
 from ..session.settings import settings_for
 from ..stores import default_path, open_store
 from ..stores.labels import FOLDER, labels_given, labels_of
-from .answers import TRANSPORT, Answering
+from .answers import Answering
 from .conversations import EXCHANGE, NAMED, OPENING, Heard, OpenConversation, continued, likeliest, on_record
 from .routes import Route
 
@@ -108,6 +109,9 @@ class Recorder:
         self._store = (used.store or default_path()) if store is None else store
         self._where = labels_given({**(labels or {}), _CLIENT: text_given("name", name)})
         self._owner = blake2b(msgspec.json.encode(sorted(self._where.items())), digest_size=16).digest()
+        self._folder: dict[str, str] = {}
+        with suppress(OSError):  # it may have been deleted
+            self._folder[FOLDER] = os.getcwd()
         redactor = used.redactor
         self._hides = redactor if redactor is not None and not redactor.live else None
         self._lock = threading.RLock()
@@ -192,7 +196,8 @@ class Recorder:
             conversation.is_shortened = True
         conversation.label()
         is_invalid = self._is_invalid(conversation, request, body)
-        if not (is_invalid or conversation.is_shortened or self._hides):
+        is_shortened = conversation.is_shortened and not (self._budget is not None and self._budget.unlimited)
+        if not (is_invalid or is_shortened or self._hides):
             return Outgoing(answering, None)
         sent = request.body
         if not self._hides and conversation.mended_around != conversation.heard.around:
@@ -295,16 +300,19 @@ class Recorder:
         return own == {key: value for key, value in self._where.items() if value}
 
     def _session(self, session_id: str, target: Target, labels: Mapping[str, str]) -> Session:
-        return open_session(
+        session = open_session(
             session_id,
             store=self._store,
             target=target,
             budget=self._budget,
-            labels=labels,
+            labels={**self._folder, **labels},
             settings=self._settings,
             override=True,
             wait=0,
         )
+        if session.resumed is not None:  # of what it had, the strategy stays otherwise
+            session.configure(budget=self._budget or Budget(), strategy=self._settings.strategy or USUAL_STRATEGY)
+        return session
 
     def _drop(self, conversation: OpenConversation) -> None:
         """Close a session: it is found again by its labels when it goes on."""
