@@ -57,8 +57,8 @@ def test_a_program_finds_and_calls_the_server(name: str, home: Path, fake_server
     commands = programs_folder()
     one = {"tool_calls": [{"name": TOOLS.get(name, "none"), "args": {"question": "where does the zebra live"}}]}
     thinking = {"thinking": "so"} if name == "claude" else {}
-    # The first request may be made before the server has started: then there is no such tool yet.
-    server = fake_server([{**one, **thinking}] * 4 + [{"text": "done"}] if name in TOOLS else [{"text": "done"}])
+    # The first requests may be made before the server has started: then there is no such tool yet.
+    server = fake_server([{**one, **thinking}] * 9 + [{"text": "done"}] if name in TOOLS else [{"text": "done"}])
     program_runner(name, server.url, commands, home)  # writes the program's own settings
     keys = {"ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k", "FAKE_KEY": "k"}
     urls = {"ANTHROPIC_BASE_URL": server.url, "GOOGLE_GEMINI_BASE_URL": server.url}
