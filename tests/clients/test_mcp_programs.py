@@ -55,10 +55,11 @@ def test_a_program_finds_and_calls_the_server(name: str, home: Path, fake_server
     reach it. In the same session, what was answered before is not found. (Codex: the tools are offered; the fake server
     has no calls in a namespace.)"""
     commands = programs_folder()
-    one = {"tool_calls": [{"name": TOOLS.get(name, "none"), "args": {"question": "where does the zebra live"}}]}
+    asked = [{"question": f"where does the zebra live {again}"} for again in ("", "now", "today", "by day", "by night")]
     thinking = {"thinking": "so"} if name == "claude" else {}
     # The first requests may be made before the server has started: then there is no such tool yet.
-    server = fake_server([{**one, **thinking}] * 9 + [{"text": "done"}] if name in TOOLS else [{"text": "done"}])
+    calls = [{"tool_calls": [{"name": TOOLS.get(name, "none"), "args": args}], **thinking} for args in asked]
+    server = fake_server([*(calls if name in TOOLS else ()), {"text": "done"}])
     program_runner(name, server.url, commands, home)  # writes the program's own settings
     keys = {"ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k", "FAKE_KEY": "k"}
     urls = {"ANTHROPIC_BASE_URL": server.url, "GOOGLE_GEMINI_BASE_URL": server.url}

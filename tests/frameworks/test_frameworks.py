@@ -32,10 +32,8 @@ PROGRAMS = {
 }
 """The environments and the forms of their programs."""
 IN_CI = {
-    ("plain_sdks", "openai-chat"),
     ("plain_sdks", "openai-responses-stream"),
     ("plain_sdks", "anthropic-stream"),
-    ("plain_sdks", "google"),
 }
 """Cases that need no environment: they also run with `make test-clients`."""
 CASES = [
