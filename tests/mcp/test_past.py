@@ -148,7 +148,7 @@ def test_injections_stay_quoted(tmp_path: Path) -> None:
     """Texts of old sessions that give orders, forge the mark or the head, or hide letters: none leaves its quotation,
     neither in a tool's answer nor in titles."""
     draw, store = Random("injections"), open_store(tmp_path / "a.db")
-    total = draws(500, 5_000)
+    total = draws(100, 5_000)
     for n in range(total):
         text = "".join(draw.choice(_HOSTILE) + draw.choice("\n \r\n") for _ in range(draw.randint(1, 6)))
         text = text.format_map({"mark": draw.choice(("", "0" * 12)), "head": QUOTED}) if "isError" not in text else text

@@ -8,11 +8,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
 import turnlog
+from draws import examples
 from keeping_programs import MODELS, STEPS, Program
 from turnlog.log.messages import text_of
 from turnlog.log.records import Decision, MessageRecord
@@ -22,6 +23,7 @@ from turnlog.session.session import Session
 
 
 @pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=examples(25, 5_000))
 @given(steps=st.lists(st.sampled_from(STEPS), max_size=14))
 def test_requests_say_what_the_bodies_said(name: str, steps: list[str]) -> None:
     """A message that is lost, doubled, out of place, or of a past that the program has taken back."""

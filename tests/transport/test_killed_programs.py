@@ -107,8 +107,7 @@ def texts(place: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["", "named"])
-@pytest.mark.parametrize("kind", PLACES)
+@pytest.mark.parametrize(("kind", "name"), [("sqlite", "named"), ("files", "")])
 def test_a_killed_program_goes_on_in_its_session(kind: str, name: str, tmp_path: Path) -> None:
     """After a crash the program goes on in another session, or a question is on record twice."""
     place, kills = PLACES[kind].format(tmp_path), 0

@@ -14,11 +14,12 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_servers import PATHS, ModelServer, Pieces, answer_in, events_of
 
 import turnlog
+from draws import examples
 from keeping_programs import MODELS, STEPS, Program, said
 from turnlog import transport
 from turnlog.log.messages import ToolCall, text_of
@@ -62,6 +63,7 @@ class ProgramOverHttp(Program):
 
 
 @pytest.mark.parametrize("name", MODELS)
+@settings(max_examples=examples(15, 2_000))
 @given(steps=st.lists(st.sampled_from(STEPS), max_size=12))
 def test_a_session_says_what_the_program_said(name: str, steps: list[str]) -> None:
     """A request that is changed on its way, an answer that is not on record, a conversation in the wrong session."""
