@@ -39,6 +39,7 @@ WITHOUT: dict[str, dict[str, str]] = {
     "stores/postgres/leases.py": {"register_at_fork": "behind `hasattr`"},
     "stores/presence.py": {"O_DIRECTORY": "behind `hasattr`"},
     "stores/sqlite/database.py": {"fcntl": "in a `try`, else None", "register_at_fork": "behind `hasattr`"},
+    "transport/recorder.py": {"register_at_fork": "behind `hasattr`"},
 }
 """What the product uses that Windows lacks, and why it does without."""
 

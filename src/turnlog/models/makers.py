@@ -65,6 +65,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     framing: Literal["", "chat", "responses"] = ""
     hosts: tuple[str, ...] = ()
     module: str = ""
+    path: str = ""
 
 
 _ANTHROPIC = Maker(
@@ -112,12 +113,23 @@ _GOOGLE = Maker(
 )
 
 PROVIDER_ROWS: dict[str, ProviderRow] = {
-    "openai-chat": ProviderRow(maker=_OPENAI, conversation="messages", model="gpt-4o", framing="chat"),
+    "openai-chat": ProviderRow(
+        maker=_OPENAI, conversation="messages", model="gpt-4o", framing="chat", path=r"(?P<base>.*)/chat/completions"
+    ),
     "openai-responses": ProviderRow(
-        maker=_OPENAI, conversation="input", system_keys=("instructions",), model="gpt-5", framing="responses"
+        maker=_OPENAI,
+        conversation="input",
+        system_keys=("instructions",),
+        model="gpt-5",
+        framing="responses",
+        path=r"(?P<base>.*)/responses",
     ),
     "anthropic": ProviderRow(
-        maker=_ANTHROPIC, conversation="messages", system_keys=("system",), model="claude-sonnet-4-5"
+        maker=_ANTHROPIC,
+        conversation="messages",
+        system_keys=("system",),
+        model="claude-sonnet-4-5",
+        path=r"(?P<base>.*)/v1/messages",
     ),
     "google": ProviderRow(
         maker=_GOOGLE,
@@ -125,9 +137,14 @@ PROVIDER_ROWS: dict[str, ProviderRow] = {
         system_keys=("systemInstruction", "system_instruction"),
         model="gemini-2.5-pro",
         hosts=("google-vertex",),
+        path=r"(?P<base>.*?)/v\w+/.*models/(?P<model>[^/:]+):(?:stream)?[gG]enerateContent",
     ),
     "google-interactions": ProviderRow(
-        maker=_GOOGLE, conversation="input", system_keys=("system_instruction",), model="gemini-2.5-pro"
+        maker=_GOOGLE,
+        conversation="input",
+        system_keys=("system_instruction",),
+        model="gemini-2.5-pro",
+        path=r"(?P<base>.*?)/v\w+/(?:.*/)?interactions",
     ),
 }
 """All providers, by name. Of several that a body may be for, the first one reads it."""

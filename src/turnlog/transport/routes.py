@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from .._platform.lazy import lazy_pattern
 from ..models.makers import PROVIDER_ROWS
 from ..models.sellers import seller_at
 from ..models.target import Target, target
-
-_PATHS = (
-    ("openai-chat", lazy_pattern(r"(?P<base>.*)/chat/completions")),
-    ("openai-responses", lazy_pattern(r"(?P<base>.*)/responses")),
-    ("anthropic", lazy_pattern(r"(?P<base>.*)/v1/messages")),
-    (
-        "google",
-        lazy_pattern(r"(?P<base>.*?)/v\w+/.*models/(?P<model>[^/:]+):(?:streamGenerateContent|generateContent)"),
-    ),
-    ("google-interactions", lazy_pattern(r"(?P<base>.*?)/v\w+/(?:.*/)?interactions")),
-)
-"""What the path of a request ends with, by provider. `base` is what the maker's SDK takes as its address."""
 
 _HELD_BY_SERVER = ("previous_response_id", "conversation", "previous_interaction_id", "background", "cachedContent")
 """Keys of bodies that hold a part of the conversation only: the server has the rest, or gives the answer later."""
@@ -48,11 +36,11 @@ class Route(Struct, frozen=True):
 def route_of(method: str, url: str) -> Route | None:
     """The route of a request; None if it does not ask a model with a conversation."""
     parts = urlsplit(url)
-    for provider, pattern in _PATHS if method == "POST" else ():
-        if match := pattern.fullmatch(parts.path):
+    for provider, row in PROVIDER_ROWS.items() if method == "POST" else ():
+        if row.path and (match := re.fullmatch(row.path, parts.path)):
             place = parts.netloc.rpartition("@")[2]
             base_url = f"{parts.scheme}://{place}{match['base']}"
             model = match.groupdict().get("model", "")
-            is_own = seller_at(base_url, model) == PROVIDER_ROWS[provider].maker.name
+            is_own = seller_at(base_url, model) == row.maker.name
             return Route(provider, "" if is_own else base_url, model)
     return None
