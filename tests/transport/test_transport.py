@@ -545,3 +545,13 @@ def test_a_client_without_a_budget_sends_what_another_left_out() -> None:
         assert is_short == ((budget == 1_000),) * 2
         client.close()
     assert len(store.sessions()) == 1
+
+
+@pytest.mark.parametrize("headers", [JSON, EVENTS])
+def test_a_response_without_an_answer_is_a_note(headers: dict[str, str]) -> None:
+    """A server that answers with nothing leaves a question on record, and nobody learns why it has no answer."""
+    client = transport.client(store := MemoryStore(), transport=ModelServer(lambda request: (200, headers, [])))
+    assert client.post(CHAT, json=talk("Q1.", stream=headers is EVENTS)).content == b""
+    notes = [record.body for record in all_records(store) if isinstance(record.body, Note)]
+    told = "no answer came: nothing of a response was read"
+    assert [note.text for note in notes if note.topic == "transport"] == [told]

@@ -17,7 +17,7 @@ from ..providers import provider
 from ..providers.error_bodies import error_chunk
 from ..session import Session
 from ..session.absorbing import says
-from ..session.answer import TRANSPORT, Answer, Receiving
+from ..session.answer import TRANSPORT, Receiving
 
 
 class ServerSentEvents:
@@ -121,7 +121,7 @@ class Answering:
                 self.is_over = True  # last: until then nobody closes the session
 
     def _end(self, reason: str) -> None:
-        body = b"".join(self._pieces)
+        body, answer = b"".join(self._pieces), None
         if self._whole is not None and body:
             body = self._whole(body)
         if self._status < 400 and self._events is None and body.lstrip().startswith((b"data:", b"event:")):
@@ -136,15 +136,14 @@ class Answering:
             for value in values if isinstance(values, list) else ():  # Google's stream without `alt=sse`
                 self._take(value)
             if not isinstance(values, list):
-                self._answered(self._session.receive(values, self._target))
+                answer = self._session.receive(values, self._target)
         if self._receiving is not None:
             self._receiving.end(reason)
-            self._answered(self._receiving.answer)
-        elif reason:
-            self._session.note(TRANSPORT, f"no answer came: {reason}")
-
-    def _answered(self, answer: Answer) -> None:
-        self.is_answered, self.says = answer.complete, says([answer.message])
+            answer = self._receiving.answer
+        if answer is not None:
+            self.is_answered, self.says = answer.complete, says([answer.message])
+        elif self._status < 400:
+            self._session.note(TRANSPORT, f"no answer came: {reason or 'nothing of a response was read'}")
 
     def _take(self, value: Any, *, look: bool = True) -> None:
         if self._receiving is None:
