@@ -66,6 +66,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     module: str = ""
     path: str = ""
+    held: tuple[str, ...] = ()
 
 
 _ANTHROPIC = Maker(
@@ -123,6 +124,7 @@ PROVIDER_ROWS: dict[str, ProviderRow] = {
         model="gpt-5",
         framing="responses",
         path=r"(?P<base>.*)/responses",
+        held=("previous_response_id", "conversation", "background"),
     ),
     "anthropic": ProviderRow(
         maker=_ANTHROPIC,
@@ -138,6 +140,7 @@ PROVIDER_ROWS: dict[str, ProviderRow] = {
         model="gemini-2.5-pro",
         hosts=("google-vertex",),
         path=r"(?P<base>.*?)/v\w+/.*models/(?P<model>[^/:]+):(?:stream)?[gG]enerateContent",
+        held=("cachedContent", "cached_content"),
     ),
     "google-interactions": ProviderRow(
         maker=_GOOGLE,
@@ -145,6 +148,7 @@ PROVIDER_ROWS: dict[str, ProviderRow] = {
         system_keys=("system_instruction",),
         model="gemini-2.5-pro",
         path=r"(?P<base>.*?)/v\w+/(?:.*/)?interactions",
+        held=("previous_interaction_id", "background"),
     ),
 }
 """All providers, by name. Of several that a body may be for, the first one reads it."""

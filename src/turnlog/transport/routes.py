@@ -13,9 +13,6 @@ from ..models.makers import PROVIDER_ROWS
 from ..models.sellers import seller_at
 from ..models.target import Target, target
 
-_HELD_BY_SERVER = ("previous_response_id", "conversation", "previous_interaction_id", "background", "cachedContent")
-"""Keys of bodies that hold a part of the conversation only: the server has the rest, or gives the answer later."""
-
 
 class Route(Struct, frozen=True):
     """A request that asks a model: the provider whose format its body has, the server's address ("" for the maker's
@@ -27,7 +24,7 @@ class Route(Struct, frozen=True):
 
     def target(self, body: Mapping[str, Any]) -> Target | None:
         """The target of the body; None if it holds a part of the conversation only. Raises InputError."""
-        if any(body.get(key) for key in _HELD_BY_SERVER):
+        if any(body.get(key) for key in PROVIDER_ROWS[self.provider].held):
             return None
         model = self.model or body.get("model", "")
         return target(self.provider, model, base_url=self.base_url)
