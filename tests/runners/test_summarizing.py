@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -79,7 +80,8 @@ def test_a_summary_rides_on_the_living_prefix(aim: Target) -> None:
         assert {**asked.body, key: asked.body[key][:-1]} == own, "the prefix of the conversation has changed"
     assert (
         "is about to be shortened" in asked_of(runner)
-        and "in at most 562 tokens" in asked_of(runner)
+        and "at most 478 tokens" in asked_of(runner)
+        and "think in at most 95 tokens" in asked_of(runner)
         and "quotation" not in asked_of(runner)
     )
     assert summaries(session).count("made") == len(runner.requests) > 0
@@ -210,3 +212,58 @@ def test_it_serves_a_text_history_and_says_what_it_needs() -> None:
         with pytest.raises(InputError, match=next(iter(wrong))):
             RunnerSummarizer(**{"runner": ScriptedRunner(), **wrong})
     assert json.dumps(summarizer.id)
+
+
+def drafted(request: turnlog.Request) -> str:
+    """A good answer, with a draft, to the question at the end of a request."""
+    question = str(request.view[-1].message.parts[0].text)  # type: ignore[union-attr]
+    found = re.search(r'under the line "(==== \w+ draft)".*"(==== \w+ notes)"', question, re.DOTALL)
+    assert found is not None, question
+    return f"{found[1]}\nFirst I think.\n{found[2]}\n{NOTES}"
+
+
+@pytest.mark.parametrize("rides", [True, False])
+def test_a_draft_is_paid_for_and_cut_off(rides: bool) -> None:
+    """Thoughts of a model in the view of its successor, or an answer that takes longer than its time."""
+    runner = ScriptedRunner([drafted] * 9)
+    summarizer = RunnerSummarizer(runner, rides=rides)
+    session, _ = conversed(summarizer, TARGETS[0])
+    made = [one.body.text for one in session.history() if isinstance(one.body, SummaryRecord) and one.body.text]
+    assert set(made) == {NOTES} and summarizer.spent > 0
+    assert "First I think." not in str(session.view())
+    asked = [int(n) for n in re.findall(r"at most (\d+) tokens", asked_of(runner))]
+    assert len(asked) == 2 and sum(asked) <= 5 * 150  # the timeout, and what a model writes in a second
+
+
+def test_a_draft_fits_into_the_limit_of_an_answer() -> None:
+    """A session with short answers: its model is asked for more than it may write, and its notes break off."""
+    runner = ScriptedRunner([drafted] * 9)
+    aim = target("openai-responses", "gpt-5", max_output_tokens=300)
+    conversed(RunnerSummarizer(runner, rides=True), aim)
+    asked = [int(n) for n in re.findall(r"at most (\d+) tokens", asked_of(runner))]
+    assert len(asked) == 2 and sum(asked) <= 300
+
+
+def test_a_draft_without_notes_is_paid_for_and_told() -> None:
+    """Money for an answer that nobody can use is not counted, and the digest does not stand in."""
+    runner = ScriptedRunner(["==== draft\nI think and think."] * 9)
+    summarizer = RunnerSummarizer(runner)
+    session, _ = conversed(summarizer, TARGETS[0])
+    failed = [one for one in summaries(session) if one.startswith("failed")]
+    assert "a draft without notes" in failed[0] and summarizer.spent > 0
+
+
+def test_the_question_names_what_stays() -> None:
+    """A pinned message in the midst of what is summarised: notes that repeat it; and orders quoted where no mark is."""
+    runner = ScriptedRunner([NOTES] * 9)
+    settings = turnlog.Settings(summarizer=RunnerSummarizer(runner, rides=True))
+    session = turnlog.open("s", store=MemoryStore(), target=TARGETS[0], budget=6_000, settings=settings)
+    for turn in range(40):
+        asked = session.user(f"Turn {turn}: count the rows of part{turn}.py. " + f"More words of turn {turn}. " * 30)
+        if turn == 3:
+            session.pin(asked.n)
+        session.request().json()
+        finished()
+        session.assistant(f"part{turn}.py has {turn * 17} rows.")
+    assert "so do the user's messages that begin with \"Turn 3: count the rows of part3.py." in asked_of(runner)
+    session.close()

@@ -60,7 +60,8 @@ HOSTILE = [
 
 
 @given(
-    st.lists(st.sampled_from(HOSTILE) | st.text(max_size=60), min_size=1, max_size=5), st.sampled_from(["", *HOSTILE])
+    st.lists(st.sampled_from(HOSTILE) | st.text(max_size=60).filter(str.strip), min_size=1, max_size=5),
+    st.sampled_from(["", *HOSTILE]),
 )
 def test_what_is_quoted_stays_quoted(texts: list[str], previous: str) -> None:
     """A transcript that ends the quotation, fakes an entry, or changes a word of the instruction."""
@@ -106,9 +107,7 @@ def test_a_whole_prompt() -> None:
         said(7, "assistant", "half a pair \ud83d"),
     ]
     prompt = prompt_of(material(shown, target=100, previous="Task: older (#0)."))
-    mark = mark_of(prompt)
-    quoted = prompt.split(f"==== {mark} quotation\n")[1].split(f"\n==== {mark} end")[0].replace(f"[{mark}] ", "> ")
-    assert quoted == (
+    assert quoted_by(prompt) == (
         "> earlier notes\nTask: older (#0).\n"
         "> #1 system\nBe brief.\n"
         "> #2 user\nList the files.\n"
@@ -125,6 +124,103 @@ def test_a_whole_prompt() -> None:
         and "earlier notes, quoted first" in prompt
     )
     assert "earlier notes, quoted first" not in prompt_of(material(shown))
+
+
+def quoted_by(prompt: str) -> str:
+    """The quotation, with "> " for the mark."""
+    mark = mark_of(prompt)
+    return prompt.split(f"==== {mark} quotation\n")[1].split(f"\n==== {mark} end")[0].replace(f"[{mark}] ", "> ")
+
+
+def test_entries_without_content_are_not_quoted() -> None:
+    """Titles with nothing under them, which cost tokens and say nothing. A call and a silent result say something: that
+    it ran, and how it ended."""
+    call = ToolCall("c1", "deploy", {})
+    shown = [
+        said(1, "user", "Deploy it."),
+        Shown(Message("assistant", (Text(""), Reasoning("p", "hm"), Text(" \n"), call)), (2,)),
+        Shown(Message("user", (ToolResult("c1", "deploy", (), outcome="failed"),)), (3,)),
+        said(4, "assistant", "\n"),
+        said(5, "user", ""),
+    ]
+    assert quoted_by(prompt_of(material(shown))) == (
+        "> #1 user\nDeploy it.\n> #2 calls deploy\n{}\n> #3 result of deploy, failed"
+    )
+    for blank in (material(shown[3:]), msgspec.structs.replace(material(shown[3:]), reflective=True)):
+        with pytest.raises(InputError, match="nothing to summarise"):
+            prompt_of(blank, reflective=None)
+
+
+def test_the_model_is_told_what_stays() -> None:
+    """Notes that repeat the task and the newest messages, which the agent still sees: less room for the rest."""
+    result = ToolResult("c1", "pytest", (Text("3 failed " * 60),))
+    kept = (
+        said(1, "user", "Port the billing module. " * 40),
+        said(2, "assistant", "I read it first."),
+        Shown(said(9, "user", "[Summary of records 3 to 4 of this conversation.]\nOld.").message, (9,), "summarised"),
+        said(20, "assistant", "Now the invoices.\nThen the rest."),
+        Shown(Message("user", (result,)), (22,)),
+        *(said(n, "assistant", f"step {n}") for n in range(23, 60)),
+        said(60, "user", "Mind the tests."),
+        Shown(said(61, "user", "[What the user required:]\n[3] Never touch the schema.").message, (61,), "noted"),
+    )
+    asked = msgspec.structs.replace(material([said(n, "assistant", f"done {n}") for n in range(10, 20)]), kept=kept)
+    prompt = prompt_of(asked)
+    entry = quoted_by(prompt).split("\n> ")[0].splitlines()
+    assert entry[0] == "> stays beside your notes"
+    assert entry[1].startswith("#1 user: Port the billing module.") and len(entry[1]) <= 210
+    assert entry[2:] == [
+        "[... 2 more, #2 to #9 ...]",
+        "#20 assistant: Now the invoices. Then the rest.",
+        "#22 result of pytest, ok: 3 failed 3 failed 3 failed 3 failed 3 failed 3 failed  … ailed 3 failed 3 failed",
+        "#23 assistant: step 23",
+        "#24 assistant: step 24",
+        "[... 35 more, #25 to #59 ...]",
+        "#60 user: Mind the tests.",
+        "the user's orders: [What the user required:] [3] Never touch the schema.",
+    ]
+    told = 'What the entry "stays beside your notes" names remains there word for word: do not write it again.'
+    assert told in prompt and told not in prompt_of(material())
+
+
+def test_what_stays_is_told_in_few_words() -> None:
+    """A session with a large window, of which more is told than is summarised; or a list for o3 that quotes answers."""
+    kept = tuple(said(n, "user" if n % 2 else "assistant", f"word{n} " * 900) for n in range(10, 900))
+    plain, beside = material(), msgspec.structs.replace(material(), kept=kept)
+    count = COUNTS["o200k"]
+    assert count(prompt_of(beside)) - count(prompt_of(plain)) < 1_800
+    reflective = prompt_of(beside, reflective=True)
+    assert "word11 " in reflective and "word10 " not in reflective
+    assert prompt_of(beside) == prompt_of(beside)
+
+
+@given(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=60), min_size=1, max_size=30))
+def test_what_stays_gives_no_orders(texts: list[str]) -> None:
+    """A message that stays, and is named outside of the quotation, or fakes an entry."""
+    asked = msgspec.structs.replace(
+        material([said(1, "user", "Hello.")]), kept=tuple(said(n, "user", text) for n, text in enumerate(texts, 2))
+    )
+    plain = msgspec.structs.replace(material([said(1, "user", "Hello.")]), kept=(said(2, "user", "Hi."),))
+    stays = any(map(str.strip, texts))
+    prompt = prompt_of(asked)
+    assert unquoted(prompt) == unquoted(prompt_of(plain if stays else material([said(1, "user", "Hello.")])))
+    assert prompt.count(mark_of(prompt)) == 1 + stays + 3
+
+
+def test_the_instruction_is_short_and_asks_for_what_the_next_one_needs() -> None:
+    """A prompt that grows by a sentence each time somebody misses something: it is paid for with each summary."""
+    prompt = prompt_of(msgspec.structs.replace(material([said(1, "user", "x")]), target=2_000))
+    assert COUNTS["o200k"](prompt) < 540
+    for words_of_it in (
+        "the exact point of work, with the last step quoted, and the next step",
+        "branch, commits, what is not committed",
+        "each approach that was given up, with the reason",
+        "what is only assumed",
+        "at most 1500 tokens (about 1050 words)",
+        "numbers of records, as [12]",
+        "think in at most 300 tokens",
+    ):
+        assert words_of_it in prompt
 
 
 def test_the_reflective_form_holds_requests_alone() -> None:
@@ -248,7 +344,7 @@ def test_the_id_says_what_results_depend_on() -> None:
         ModelSummarizer(ask, name="a", reflective=True),
         ModelSummarizer(ask, name="a", input_limit=9),
     ]
-    assert [one.id for one in made] == ["a/prompt-2/100000", "b/prompt-2/100000", "a/requests-3/100000", "a/prompt-2/9"]
+    assert [one.id for one in made] == ["a/prompt-3/100000", "b/prompt-3/100000", "a/requests-4/100000", "a/prompt-3/9"]
 
 
 def test_what_cannot_work_is_refused_when_it_is_made() -> None:
@@ -274,7 +370,7 @@ def test_a_model_in_the_ladder() -> None:
     """The parts together: a model behind a plain function gives the summary."""
     model = ModelSummarizer(lambda prompt: "Task: make the tests pass (#1).\n", name="small")
     made = attempt(material(), [model], offline=Scripted("", "digest/1"), timeout=60)
-    assert made == Attempt("Task: make the tests pass (#1).", "small/prompt-2/100000")
+    assert made == Attempt("Task: make the tests pass (#1).", "small/prompt-3/100000")
 
 
 def test_earlier_notes_are_kept_when_the_transcript_is_cut() -> None:

@@ -18,18 +18,20 @@ from turnlog.log.messages import Message, ToolCall
 from turnlog.log.records import Decision
 
 FACT = re.compile(r"FACT\d{4}X")
+STAYING = re.compile(r"^\[(\w+)\] stays beside your notes$.*?(?=^\[\1\] |^==== \1 )", re.MULTILINE | re.DOTALL)
 AUTO = PRESETS["auto"]
 
 
 class Model:
-    """Notes each fact that it is told of, as a perfect one would; `prompts` are what it was sent."""
+    """Notes each fact that it is told of, as a perfect one would, but not what stays; `prompts` are what it was sent,
+    without that."""
 
     def __init__(self) -> None:
         self.prompts: list[str] = []
 
     def __call__(self, prompt: str) -> str:
-        self.prompts.append(prompt)
-        return " ".join(sorted(set(FACT.findall(prompt))))
+        self.prompts.append(STAYING.sub("", prompt))
+        return " ".join(sorted(set(FACT.findall(self.prompts[-1]))))
 
 
 class Talk:

@@ -465,7 +465,7 @@ def test_a_summary_that_does_not_come_is_given_up(caplog: pytest.LogCaptureFixtu
     model.go.set()
     assert "Summary of" not in built.prompt
     (change,) = [change for change in built.changes if "no summary" in change]
-    assert change == "no summary: slow/prompt-2/100000: timeout: no answer in 0 s"
+    assert change == "no summary: slow/prompt-3/100000: timeout: no answer in 0 s"
     assert [record.levelname for record in caplog.records if change in record.getMessage()] == ["WARNING"]
 
 

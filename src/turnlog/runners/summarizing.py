@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -23,10 +24,17 @@ from ..requests.request import Request
 from ..session.session import Session
 from ..stores import MemoryStore
 from ..summarize import Material
-from ..summarize.prompt import PROMPT_VERSION, REFLECTIVE_VERSION, instruction_for, prompt_for
+from ..summarize.prompt import (
+    PROMPT_VERSION,
+    REFLECTIVE_VERSION,
+    Prompt,
+    draft_tokens,
+    instruction_for,
+    prompt_for,
+)
 from ..summarize.protocol import TIMEOUT
 from ..tokens.counters import counter_for
-from ..view.types import Shown
+from ..view.types import Shown, starts_turn
 from .blocking import LoopThread
 from .programs.runner import ProgramRunner
 from .protocol import Runner, events
@@ -37,10 +45,13 @@ _PER_SECOND = 150
 _QUOTED = 120
 """Characters quoted from the last message that a summary covers, by which the model finds it."""
 
+_NAMED = 6
+"""The most messages that are named as staying in the midst of what a summary covers."""
+
 _RIDING = """\
 This conversation is about to be shortened. Everything up to and including the message that begins with {end} is going \
-to leave it, and notes by you will stand in its place. Do not go on with the task, call no tool, and answer nothing \
-that was asked before.
+to leave it, and notes by you will stand in its place. What comes after it stays{staying}: do not write that again. Do \
+not go on with the task, call no tool, and answer nothing that was asked before.
 
 {instruction}"""
 
@@ -127,10 +138,9 @@ class RunnerSummarizer:
 
     def summarize(self, material: Material, /) -> str:
         """The summary. Raises RunnerError, and InputError without a target or for an input limit that is too small."""
-        in_time = max(1, int(self._timeout * _PER_SECOND))
         reflective = material.reflective if self._reflective is None else self._reflective
-        material = msgspec.structs.replace(material, target=min(material.target, in_time), reflective=reflective)
-        request, expected = self._cheapest(material)
+        material = msgspec.structs.replace(material, reflective=reflective)
+        request, expected, prompt = self._cheapest(material)
         price = cost(expected, request.target.sold_as).total
         if price is not None and (price > self._most or self._spent.dollars + price > self._total):
             raise RunnerFailed(
@@ -139,22 +149,33 @@ class RunnerSummarizer:
         answer: tuple[str, Usage | None] = self._loop.wait(self._asked(request))
         text, usage = answer
         self._spent.add(cost(usage or expected, request.target.sold_as).at_least)
-        return text
+        return prompt.notes(text)
 
-    def _cheapest(self, material: Material) -> tuple[Request, Usage]:
-        """The cheapest request for a summary, and its expected bill."""
+    def _cheapest(self, material: Material) -> tuple[Request, Usage, Prompt]:
+        """The cheapest request for a summary, its expected bill, and what it asks."""
         aim = self._aim()
-        prompt = prompt_for(material, limit=self._limit)
+        speaker = provider(aim.provider)
+        settings = {**speaker.required_settings(aim), **aim.settings}
+        prompt = prompt_for(self._within(material, aim, settings), limit=self._limit)
         count = counter_for(aim.provider, aim.model).text
-        plain = Usage(input=count(prompt), output=material.target)
+        plain = Usage(input=count(prompt.text), output=prompt.output)
         riding = self._riding(material)
         if riding is not None:
             riding_cost, plain_cost = cost(riding[1], riding[0].target.sold_as).total, cost(plain, aim.sold_as).total
             if self._rides or (riding_cost is not None and plain_cost is not None and riding_cost <= plain_cost):
                 return riding
         with Session(store := MemoryStore(), store.create("summary")) as asked:
-            asked.user(prompt)
-            return asked.request(aim), plain
+            asked.user(prompt.text)
+            return asked.request(aim), plain, prompt
+
+    def _within(self, material: Material, aim: Target, settings: Mapping[str, Any]) -> Material:
+        """The material for notes that the model can write, draft included, in time and within its limit on answers."""
+        limit: Any = settings
+        for key in provider(aim.provider).setting_paths.get("max_output_tokens", ()):
+            limit = limit.get(key) if isinstance(limit, Mapping) else None
+        most = min(int(self._timeout * _PER_SECOND), limit if isinstance(limit, int) else aim.output_limit)
+        most -= draft_tokens(min(most, material.target))
+        return msgspec.structs.replace(material, target=max(1, min(material.target, most)))
 
     def _aim(self) -> Target:
         if self._target is not None:
@@ -168,7 +189,7 @@ class RunnerSummarizer:
             else target(session_target.provider, provider(session_target.provider).row.maker.cheap_model)
         )
 
-    def _riding(self, material: Material) -> tuple[Request, Usage] | None:
+    def _riding(self, material: Material) -> tuple[Request, Usage, Prompt] | None:
         """The session's own request, with the question at its end; None if that is not wanted, there is none, or an
         answer to it would be no summary."""
         if self._living is None or self._rides is False or not material.messages:
@@ -178,7 +199,8 @@ class RunnerSummarizer:
         if answer_taken(speaker, settings)[0] or speaker.tool_choice(settings) not in (None, "auto", "none"):
             return None  # the answer would be no prose: a summary in the form of a schema, or a call
         last = next((text for shown in reversed(material.messages) if (text := _beginning(shown))), "")
-        asked = _RIDING.format(end=json.dumps(last, ensure_ascii=False), instruction=instruction_for(material))
+        instruction = instruction_for(self._within(material, session_target, settings))
+        asked = _RIDING.format(end=_quoted(last), staying=_staying(material), instruction=instruction.text)
         message = Shown(Message("user", (Text(asked),)), ())
         count = counter_for(session_target.provider, session_target.model).text(asked)
         request = Request(
@@ -189,7 +211,7 @@ class RunnerSummarizer:
             tokens=lambda: tokens + count,
             view=(*view, message),
         )
-        return request, Usage(input=tokens + count, cached=tokens, output=material.target)
+        return request, Usage(input=tokens + count, cached=tokens, output=instruction.output), instruction
 
     async def _asked(self, request: Request) -> tuple[str, Usage | None]:
         """The text of the answer, and what was billed. Raises RunnerError."""
@@ -224,6 +246,18 @@ async def _text(runner: Runner, request: Request) -> tuple[str, Usage | None]:
         elif event.kind == "error":
             raise event.error if isinstance(event.error, RunnerError) else RunnerFailed("summarizer", event.text)
     return "".join(pieces), usage
+
+
+def _staying(material: Material) -> str:
+    """The end of a sentence that names the user's messages among the summarised ones which stay."""
+    last = max((n for shown in material.messages for n in shown.records), default=0)
+    own = (shown for shown in material.kept if shown.records and shown.records[0] < last and starts_turn(shown))
+    texts = [text for shown in own if not shown.stands_in and (text := _beginning(shown))][:_NAMED]
+    return f", and so do the user's messages that begin with {', '.join(map(_quoted, texts))}" if texts else ""
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _beginning(shown: Shown) -> str:

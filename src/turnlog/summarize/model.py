@@ -10,10 +10,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from .._platform.given import flag_given
+from .._platform.stdlib import inspect
 from ..errors import InputError
 from ..log.messages import sha256_hex
 from .digest import Digest
-from .prompt import PROMPT_VERSION, REFLECTIVE_VERSION, prompt_for
+from .prompt import PROMPT_VERSION, REFLECTIVE_VERSION, Prompt, prompt_for
 from .protocol import Material, Summarizer
 
 _PLAIN = (str, bytes, int, float, bool, type(None))
@@ -37,6 +38,8 @@ class ModelSummarizer:
     a prompt, counted as the session counts; leave some room if the model counts differently. With `reflective` the
     summary lists only the user's previous requests, for models that reason by themselves. None: for o1, o3 and o4, if
     it is one of them that goes on from the summary.
+
+    The model is asked to think in a draft first, of at most 400 tokens, which is cut off the answer.
 
     `call` runs in a thread of its own and may raise any exception. Set a time limit on its client too: turnlog stops
     waiting for a slow call, but cannot end it. An asynchronous `call` is awaited in the loop that awaits
@@ -66,10 +69,22 @@ class ModelSummarizer:
         return self._id
 
     def summarize(self, material: Material, /) -> str | Awaitable[str]:
-        """The model's answer. Raises any exception of `call`, and InputError if `input_limit` is too small."""
+        """The notes in the model's answer. Raises any exception of `call`, InputError if `input_limit` is too small,
+        and RunnerFailed if the answer is a draft without notes."""
         if self._reflective is not None:
             material = replace(material, reflective=self._reflective)
-        return self._call(prompt_for(material, limit=self._input_limit))
+        prompt = prompt_for(material, limit=self._input_limit)
+        answer = self._call(prompt.text)
+        return _awaited_notes(prompt, answer) if inspect.isawaitable(answer) else _notes(prompt, answer)
+
+
+def _notes(prompt: Prompt, answer: Any) -> Any:
+    """The notes in an answer; anything else than a text as it is, which is not accepted later."""
+    return prompt.notes(answer) if isinstance(answer, str) else answer
+
+
+async def _awaited_notes(prompt: Prompt, answer: Awaitable[Any]) -> Any:
+    return _notes(prompt, await answer)
 
 
 def as_ladder(given: Summarizer | Complete | None) -> tuple[Summarizer, ...]:

@@ -10,20 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from ..errors import InputError
 from ..log.messages import sha256_hex
+from .answers import DRAFT, NOTES, notes_of
 from .excerpts import fitted
 from .protocol import Material
-from .transcript import TranscriptEntry, entries_of, notes_of, requests_of
+from .transcript import STAYING, TranscriptEntry, earlier_notes, entries_of, has_content, requests_of, staying_of
 
-PROMPT_VERSION = 2
-REFLECTIVE_VERSION = 3
+PROMPT_VERSION = 3
+REFLECTIVE_VERSION = 4
 """Increased when a prompt changes: they are part of the key of stored summaries."""
 
 _ASKED_SHARE = 0.75
 """The share of the target that the prompt asks for: models write too much, and a text above the target is not used."""
 
 _WORDS_PER_TOKEN = 0.7
+
+_DRAFT_SHARE, _DRAFT_LEAST, _DRAFT_MOST = 0.15, 40, 400
+"""The tokens of a draft: a share of the target, at least and at most so many."""
+
+_DRAFT_FROM = 100
+"""Tokens of a target. Shorter notes are written without a draft, which would be as long as they are."""
 
 _TRIES = 8
 
@@ -43,34 +52,59 @@ for none, pay no heed to that.
 """
 
 _FULL = """\
-Write the notes now, in the user's language, in at most {tokens} tokens (about {words} words). Use these headings, and \
+Write the notes now, in the user's language, so that nothing has to be asked or done again. Use these headings, and \
 leave out those with nothing under them:
-Task: what the user asked for, and every constraint and preference, in the user's own words.
+Task: each request and how it stands, with every constraint and preference, in the user's own words.
+Now: the exact point of work, with the last step quoted, and the next step.
 Files: each path, with what was read, made or changed in it.
-Commands: each that mattered, with its outcome.
-Errors: each, and how it ended.
+Checks: tests, builds and other commands that mattered, with what they said; branch, commits, what is not committed.
+Failed: each error, how it ended, and each approach that was given up, with the reason.
 Decisions: each, with its reason.
-Open: what is not done or not known yet, and the next step.
+Verified: what was verified, and how; what is only assumed.
+Open: what is not done or not known yet.
 Identifiers: ids, paths, numbers, URLs and names that a later step may need, exactly, each with what it belongs to.
-Give the numbers of records, as #12, wherever somebody may want to look up the whole. Say nothing that does not stand \
-in the quotation.{merge} Answer with the notes and nothing else."""
+{numbered}{stays}{merge}{form} They have at most {tokens} tokens (about {words} words); longer ones are not used."""
 
 _REFLECTIVE = """\
 The assistant thinks for itself and needs the requests alone. List now, oldest first, what the user asked for, in the \
 user's own words, with every constraint and exact name, id, path and number in it, in at most {tokens} tokens \
-(about {words} words). Give the number of the record of each, as #12. Add no answer, no advice, no plan and no \
-judgement.{merge} Answer with the list and nothing else."""
+(about {words} words). Give the number of the record of each, as [12]. Add no answer, no advice, no plan and no \
+judgement.{stays}{merge} Answer with the list and nothing else."""
 
-_NUMBERED = (
-    "Give the numbers of records, as #12, wherever somebody may want to look up the whole. Say nothing that does not "
-)
-_IN_QUOTATION = f"{_NUMBERED}stand in the quotation."
+_NUMBERED = """\
+Give the numbers of records, as [12], wherever somebody may want to look up the whole. Say nothing that does not stand \
+in the quotation."""
 _IN_CONVERSATION = "Say nothing that does not stand in this conversation."
 
+_STAYS = f' What the entry "{STAYING}" names remains there word for word: do not write it again.'
 _MERGE = " The earlier notes, quoted first, stand for what came before: keep what still holds, in their words."
 
+_DRAFTED = f"""
+First, under the line "==== {{mark}} {DRAFT}", think in at most {{draft}} tokens: what happened, in order, and what \
+must not be missing. This is thrown away; leave it out if you have thought already. Then, under the line \
+"==== {{mark}} {NOTES}", write the notes and nothing else."""
+_PLAIN = " Answer with the notes and nothing else."
 
-def prompt_for(material: Material, *, limit: int) -> str:
+
+class Prompt(Struct, frozen=True):
+    """What a model is asked. `output` is the most tokens that it is to write, its draft included."""
+
+    text: str
+    output: int
+    mark: str
+    entries: tuple[TranscriptEntry, ...]
+
+    def notes(self, answer: str) -> str:
+        """The notes in the model's answer, without the draft. Raises RunnerFailed if there are none."""
+        return notes_of(answer, self.mark, (entry.text for entry in self.entries))
+
+
+def draft_tokens(target: int) -> int:
+    """The tokens of the draft before notes of at most `target` tokens; 0 for none."""
+    return 0 if target < _DRAFT_FROM else min(_DRAFT_MOST, max(_DRAFT_LEAST, int(target * _DRAFT_SHARE)))
+
+
+def prompt_for(material: Material, *, limit: int) -> Prompt:
     """The prompt, at most `limit` tokens as `material.count` counts them; long texts are cut, with marks.
 
     Messages that the previous summary covers are not quoted again. For a model that reasons by itself
@@ -79,13 +113,18 @@ def prompt_for(material: Material, *, limit: int) -> str:
     summarise.
     """
     new = material.news if material.previous and material.news else material.messages
-    requests = requests_of(new) if material.reflective else []
-    entries = notes_of(material.previous) + (requests or entries_of(new))
-    if not entries:
+    requests = _saying(requests_of(new)) if material.reflective else []
+    said = requests or _saying(entries_of(new))
+    if not said and not material.previous:
         raise InputError("there is nothing to summarise")
+    last = max((n for shown in material.messages for n in shown.records), default=0)
+    stays = staying_of(material.kept, last, own=bool(requests))
+    entries = [*earlier_notes(material.previous), *stays, *said]
     mark = _mark(entries)
-    ask = _asked(_REFLECTIVE if requests else _FULL, material, _MERGE if material.previous else "")
-    head, tail = _HEAD.format(mark=mark), _TAIL + ask
+    merge = _MERGE if material.previous else ""
+    head = _HEAD.format(mark=mark)
+    tail, output = _asked(material, mark, _NUMBERED, bool(requests), _STAYS if stays else "", merge)
+    tail = _TAIL + tail
     count = material.count
     room = limit - count(_joined(head, [], tail, mark))
     title = count(f"\n[{mark}] \n\n")
@@ -96,20 +135,35 @@ def prompt_for(material: Material, *, limit: int) -> str:
         prompt = _joined(head, quoted, tail, mark)
         excess = count(prompt) - limit
         if excess <= 0:
-            return prompt
+            return Prompt(prompt, output, mark, tuple(entries))
         room = min(room - excess, room * 3 // 4)  # texts joined can count more than one by one
     raise InputError(f"input_limit: {limit:,} tokens are too few for the instruction and a transcript; give more")
 
 
-def instruction_for(material: Material) -> str:
+def instruction_for(material: Material) -> Prompt:
     """What is asked of a model that has the messages before it already, at the end of the conversation."""
-    words = _REFLECTIVE if material.reflective and requests_of(material.messages) else _FULL
-    return _asked(words, material, "").replace(_IN_QUOTATION, _IN_CONVERSATION)
+    entries = entries_of([*material.messages, *material.kept])
+    mark = _mark(entries)
+    reflective = material.reflective and bool(_saying(requests_of(material.messages)))
+    text, output = _asked(material, mark, _IN_CONVERSATION, reflective, "", "")
+    return Prompt(text, output, mark, tuple(entries))
 
 
-def _asked(words: str, material: Material, merge: str) -> str:
-    asked = max(1, int(material.target * _ASKED_SHARE))
-    return words.format(tokens=asked, words=max(1, int(asked * _WORDS_PER_TOKEN)), merge=merge)
+def _asked(material: Material, mark: str, numbered: str, reflective: bool, stays: str, merge: str) -> tuple[str, int]:
+    """The instruction, and the most tokens of an answer to it. A list of requests needs no draft: it is quoted, and
+    models for which it is made think by themselves."""
+    tokens = max(1, int(material.target * _ASKED_SHARE))
+    draft = 0 if reflective else draft_tokens(material.target)
+    form = _DRAFTED.format(mark=mark, draft=draft) if draft else _PLAIN
+    words = max(1, int(tokens * _WORDS_PER_TOKEN))
+    text = (_REFLECTIVE if reflective else _FULL).format(
+        numbered=numbered, stays=stays, merge=merge, form=form, tokens=tokens, words=words
+    )
+    return text, material.target + draft
+
+
+def _saying(entries: Sequence[TranscriptEntry]) -> list[TranscriptEntry]:
+    return [entry for entry in entries if has_content(entry)]
 
 
 def _mark(entries: Sequence[TranscriptEntry]) -> str:
@@ -121,5 +175,5 @@ def _mark(entries: Sequence[TranscriptEntry]) -> str:
 
 
 def _joined(head: str, quoted: Sequence[TranscriptEntry], tail: str, mark: str) -> str:
-    pieces = [f"[{mark}] {entry.title}\n{entry.text}" for entry in quoted]
+    pieces = [f"[{mark}] {entry.title}" + (f"\n{entry.text}" if entry.text.strip() else "") for entry in quoted]
     return "\n".join([head, f"==== {mark} quotation", *pieces, f"==== {mark} end of quotation", "", tail])

@@ -179,8 +179,8 @@ def summary_ahead(situation: CompactionInput) -> tuple[PendingSummary, SummaryRe
     plan = _planned(situation)
     if plan is None or situation.gap is not None:
         return None
-    # It is not known yet which messages will stay beside it and how many tokens will leave.
-    wanted = msgspec.structs.replace(plan.wanted, beside=(), size=0)
+    # It is not known yet how many tokens will leave. More messages will stay beside it than do now.
+    wanted = msgspec.structs.replace(plan.wanted, size=0)
     return PendingSummary(plan.begin, plan.last, tuple(plan.kept), wanted.target), wanted
 
 
@@ -223,8 +223,7 @@ def _planned(situation: CompactionInput) -> _Plan | None:
     if situation.ahead is None:
         noted = situation.ports.count(orders.message) if orders.text else 0
         target = max(_LEAST_SUMMARY if noted else 1, target - heading - noted)
-    around = [*situation.blocks[: cut.start], *cut.kept, *situation.blocks[cut.end :]]
-    beside = [item.raw for block in around for item in block.items]
+    beside = [item.raw for block in situation.blocks if block not in going for item in block.items]
     beside += [Shown(orders.message, (situation.number,), "noted")] if orders.text else []
     size = sum(block.tokens for block in going) + situation.size - situation.held
     covered = _covered_before(situation, middle, cut.target)
