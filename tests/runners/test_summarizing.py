@@ -254,7 +254,7 @@ def test_a_draft_without_notes_is_paid_for_and_told() -> None:
 
 
 def test_the_question_names_what_stays() -> None:
-    """A pinned message in the midst of what is summarised: notes that repeat it; and orders quoted where no mark is."""
+    """A pinned message in the midst of what is summarised: the notes say it again."""
     runner = ScriptedRunner([NOTES] * 9)
     settings = turnlog.Settings(summarizer=RunnerSummarizer(runner, rides=True))
     session = turnlog.open("s", store=MemoryStore(), target=TARGETS[0], budget=6_000, settings=settings)
@@ -265,5 +265,6 @@ def test_the_question_names_what_stays() -> None:
         session.request().json()
         finished()
         session.assistant(f"part{turn}.py has {turn * 17} rows.")
-    assert "so do the user's messages that begin with \"Turn 3: count the rows of part3.py." in asked_of(runner)
+    staying = asked_of(runner).partition("so do the user's messages that begin with ")[2].partition(": do not write")[0]
+    assert re.findall(r"Turn (\d+): count", staying) == ["0", "3"]
     session.close()

@@ -179,8 +179,10 @@ def summary_ahead(situation: CompactionInput) -> tuple[PendingSummary, SummaryRe
     plan = _planned(situation)
     if plan is None or situation.gap is not None:
         return None
-    # It is not known yet how many tokens will leave. More messages will stay beside it than do now.
-    wanted = msgspec.structs.replace(plan.wanted, size=0)
+    # It is not known yet how many tokens will leave, nor which messages will be added to those that stay.
+    amid = [item.raw for block in situation.blocks[cut.start : cut.end] if block.stays for item in block.items]
+    beside = sorted([*amid, *plan.wanted.beside], key=lambda shown: shown.records)
+    wanted = msgspec.structs.replace(plan.wanted, beside=beside, size=0)
     return PendingSummary(plan.begin, plan.last, tuple(plan.kept), wanted.target), wanted
 
 
@@ -223,7 +225,8 @@ def _planned(situation: CompactionInput) -> _Plan | None:
     if situation.ahead is None:
         noted = situation.ports.count(orders.message) if orders.text else 0
         target = max(_LEAST_SUMMARY if noted else 1, target - heading - noted)
-    beside = [item.raw for block in situation.blocks if block not in going for item in block.items]
+    around = [*situation.blocks[: cut.start], *cut.kept, *situation.blocks[cut.end :]]
+    beside = [item.raw for block in around for item in block.items]
     beside += [Shown(orders.message, (situation.number,), "noted")] if orders.text else []
     size = sum(block.tokens for block in going) + situation.size - situation.held
     covered = _covered_before(situation, middle, cut.target)
