@@ -13,9 +13,9 @@ from draws import examples
 from scripted import PATIENCE, Scripted, a_run, material, said, states
 from turnlog.errors import RunnerFailed
 from turnlog.summarize import MemoryLedger, ModelSummarizer, attempt
-from turnlog.summarize.answers import notes_of
+from turnlog.summarize.answers import SummaryPrompt, notes_of
 from turnlog.summarize.ledger import key_of
-from turnlog.summarize.prompt import Prompt, draft_tokens, instruction_for, prompt_for
+from turnlog.summarize.prompt import draft_tokens, instruction_for, prompt_for
 
 MARK = "0a1b2c3d4e5f"
 DRAFT, NOTES = f"==== {MARK} draft", f"==== {MARK} notes"
@@ -203,5 +203,5 @@ def test_a_list_of_requests_has_no_draft() -> None:
     """A model that quotes what the user said thinks about it first, at the price of the list itself."""
     asked = msgspec.structs.replace(material(target=2_000), reflective=True)
     for prompt in (prompt_for(asked, limit=9_000), instruction_for(asked)):
-        assert isinstance(prompt, Prompt) and "draft" not in prompt.text
+        assert isinstance(prompt, SummaryPrompt) and "draft" not in prompt.text
         assert prompt.output == 2_000

@@ -24,10 +24,10 @@ from ..requests.request import Request
 from ..session.session import Session
 from ..stores import MemoryStore
 from ..summarize import Material
+from ..summarize.answers import SummaryPrompt
 from ..summarize.prompt import (
     PROMPT_VERSION,
     REFLECTIVE_VERSION,
-    Prompt,
     draft_tokens,
     instruction_for,
     prompt_for,
@@ -151,7 +151,7 @@ class RunnerSummarizer:
         self._spent.add(cost(usage or expected, request.target.sold_as).at_least)
         return prompt.notes(text)
 
-    def _cheapest(self, material: Material) -> tuple[Request, Usage, Prompt]:
+    def _cheapest(self, material: Material) -> tuple[Request, Usage, SummaryPrompt]:
         """The cheapest request for a summary, its expected bill, and what it asks."""
         aim = self._aim()
         speaker = provider(aim.provider)
@@ -189,7 +189,7 @@ class RunnerSummarizer:
             else target(session_target.provider, provider(session_target.provider).row.maker.cheap_model)
         )
 
-    def _riding(self, material: Material) -> tuple[Request, Usage, Prompt] | None:
+    def _riding(self, material: Material) -> tuple[Request, Usage, SummaryPrompt] | None:
         """The session's own request, with the question at its end; None if that is not wanted, there is none, or an
         answer to it would be no summary."""
         if self._living is None or self._rides is False or not material.messages:

@@ -11,8 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from .._platform.lazy import lazy_pattern
 from ..errors import RunnerFailed
+from .transcript import TranscriptEntry
 
 DRAFT, NOTES = "draft", "notes"
 
@@ -27,6 +30,19 @@ _DRAFTED = lazy_pattern(
 _NOTES = lazy_pattern(rf"^(?!.*</){_SIGNS}{_WRONG_MARK}notes{_SIGNS}$", re.IGNORECASE | re.MULTILINE)
 _END = lazy_pattern(r"</notes>\s*\Z", re.IGNORECASE)
 _FENCE = lazy_pattern(r"^[ \t]*+(`{3,}+|~{3,}+)([^`\n]*)$", re.MULTILINE)
+
+
+class SummaryPrompt(Struct, frozen=True):
+    """What a model is asked. `output` is the most tokens that it is to write, its draft included."""
+
+    text: str
+    output: int
+    mark: str
+    entries: tuple[TranscriptEntry, ...]
+
+    def notes(self, answer: str) -> str:
+        """The notes in the model's answer, without the draft. Raises RunnerFailed if there are none."""
+        return notes_of(answer, self.mark, (entry.text for entry in self.entries))
 
 
 def notes_of(answer: str, mark: str, quoted: Iterable[str]) -> str:

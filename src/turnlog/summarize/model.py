@@ -13,8 +13,9 @@ from .._platform.given import flag_given
 from .._platform.stdlib import inspect
 from ..errors import InputError
 from ..log.messages import sha256_hex
+from .answers import SummaryPrompt
 from .digest import Digest
-from .prompt import PROMPT_VERSION, REFLECTIVE_VERSION, Prompt, prompt_for
+from .prompt import PROMPT_VERSION, REFLECTIVE_VERSION, prompt_for
 from .protocol import Material, Summarizer
 
 _PLAIN = (str, bytes, int, float, bool, type(None))
@@ -78,12 +79,12 @@ class ModelSummarizer:
         return _awaited_notes(prompt, answer) if inspect.isawaitable(answer) else _notes(prompt, answer)
 
 
-def _notes(prompt: Prompt, answer: Any) -> Any:
+def _notes(prompt: SummaryPrompt, answer: Any) -> Any:
     """The notes in an answer; anything else than a text as it is, which is not accepted later."""
     return prompt.notes(answer) if isinstance(answer, str) else answer
 
 
-async def _awaited_notes(prompt: Prompt, answer: Awaitable[Any]) -> Any:
+async def _awaited_notes(prompt: SummaryPrompt, answer: Awaitable[Any]) -> Any:
     return _notes(prompt, await answer)
 
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from ..errors import InputError
 from ..log.messages import sha256_hex
-from .answers import DRAFT, NOTES, notes_of
+from .answers import DRAFT, NOTES, SummaryPrompt
 from .excerpts import fitted
 from .protocol import Material
 from .transcript import STAYING, TranscriptEntry, earlier_notes, entries_of, has_content, requests_of, staying_of
@@ -86,25 +84,12 @@ must not be missing. This is thrown away; leave it out if you have thought alrea
 _PLAIN = " Answer with the notes and nothing else."
 
 
-class Prompt(Struct, frozen=True):
-    """What a model is asked. `output` is the most tokens that it is to write, its draft included."""
-
-    text: str
-    output: int
-    mark: str
-    entries: tuple[TranscriptEntry, ...]
-
-    def notes(self, answer: str) -> str:
-        """The notes in the model's answer, without the draft. Raises RunnerFailed if there are none."""
-        return notes_of(answer, self.mark, (entry.text for entry in self.entries))
-
-
 def draft_tokens(target: int) -> int:
     """The tokens of the draft before notes of at most `target` tokens; 0 for none."""
     return 0 if target < _DRAFT_FROM else min(_DRAFT_MOST, max(_DRAFT_LEAST, int(target * _DRAFT_SHARE)))
 
 
-def prompt_for(material: Material, *, limit: int) -> Prompt:
+def prompt_for(material: Material, *, limit: int) -> SummaryPrompt:
     """The prompt, at most `limit` tokens as `material.count` counts them; long texts are cut, with marks.
 
     Messages that the previous summary covers are not quoted again. For a model that reasons by itself
@@ -135,18 +120,18 @@ def prompt_for(material: Material, *, limit: int) -> Prompt:
         prompt = _joined(head, quoted, tail, mark)
         excess = count(prompt) - limit
         if excess <= 0:
-            return Prompt(prompt, output, mark, tuple(entries))
+            return SummaryPrompt(prompt, output, mark, tuple(entries))
         room = min(room - excess, room * 3 // 4)  # texts joined can count more than one by one
     raise InputError(f"input_limit: {limit:,} tokens are too few for the instruction and a transcript; give more")
 
 
-def instruction_for(material: Material) -> Prompt:
+def instruction_for(material: Material) -> SummaryPrompt:
     """What is asked of a model that has the messages before it already, at the end of the conversation."""
     entries = entries_of([*material.messages, *material.kept])
     mark = _mark(entries)
     reflective = material.reflective and bool(_saying(requests_of(material.messages)))
     text, output = _asked(material, mark, _IN_CONVERSATION, reflective, "", "")
-    return Prompt(text, output, mark, tuple(entries))
+    return SummaryPrompt(text, output, mark, tuple(entries))
 
 
 def _asked(material: Material, mark: str, numbered: str, reflective: bool, stays: str, merge: str) -> tuple[str, int]:

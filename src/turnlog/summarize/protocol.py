@@ -22,9 +22,10 @@ class Material(Struct, frozen=True, kw_only=True):
     `messages` are the originals, oldest first, with their record numbers. `previous` is the earlier summary that this
     one replaces, "" if there is none. If an earlier summary is renewed, `messages` may hold all that it covered and the
     new ones; `news` are the messages that `previous` does not cover (all of them without `previous`). `kept` are
-    messages that stay in requests; the summary need not repeat them, and a model is told so. `target` is the most tokens of the summary,
-    counted with `count`. `size` is the number of tokens that the summary replaces, 0 if it is not known. `reflective`:
-    the model that goes on from the summary reasons by itself and needs the user's requests alone.
+    messages that stay in requests; the summary need not repeat them, and a model is told so. `target` is the most
+    tokens of the summary, counted with `count`. `size` is the number of tokens that the summary replaces, 0 if it is
+    not known. `reflective`: the model that goes on from the summary reasons by itself and needs the user's requests
+    alone.
     """
 
     messages: tuple[Shown, ...]
