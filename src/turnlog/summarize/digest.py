@@ -17,11 +17,14 @@ from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
 from ..log.messages import ToolResult, text_of
 from ..view.types import Shown
+from .asked import what_became, without_open
+from .checks import last_checks
 from .events import FileStates, acts, changes_things, ended, errors, files, lines_of, open_ends
 from .identifiers import IdentifierPlaces
-from .instructions import gives_orders, most_telling
+from .instructions import gives_orders, most_telling, standing
 from .notes import NoteCache, NoteReader
 from .protocol import Material
+from .prose import handed_over, results, sentences
 from .quotes import ChosenQuotes, Excerpt, Heading, excerpts, others
 from .reading import Quote, Said, with_calls
 from .sections import (
@@ -33,6 +36,7 @@ from .sections import (
     FILES,
     HEADING,
     OPEN,
+    STATE,
     SectionLine,
     about_of,
     fitting,
@@ -48,7 +52,7 @@ _TITLE = "Digest of records {} to {}; [n] is record n"
 _TITLED = lazy_pattern(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # after the heading that the view adds
 _BARE = lazy_pattern(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
 _REFUSING = lazy_pattern(r"\[\d+\] refusing .+?: ")  # text with a refusal is an order, whatever its words
-_SHARES = {EARLIER: 0.4, ASKED: 0.15, FILES: 0.05, DECIDED: 0.03, ERRORS: 0.05, OPEN: 0.04}
+_SHARES = {EARLIER: 0.4, ASKED: 0.15, FILES: 0.05, DECIDED: 0.05, STATE: 0.06, ERRORS: 0.1, OPEN: 0.05}
 _ALL_FILES = 0.45  # the share for files if their states are given: they are what a reader cannot do without
 _NEW = 0.3  # share of the room for quotes that is reserved for messages that no earlier digest covered
 _ACTS = 0.12  # the largest share of the room for calls that changed something
@@ -138,7 +142,12 @@ class _Draft:
         self._first, self._last = (min(records), max(records)) if records else (0, 0)
         earlier = self._earlier(material.previous, titled, staying)
         earlier_size = sum(len(line.text) for line in earlier[DONE])
-        self._quotes = list(excerpts(self._said, self._first_at, self._likely(earlier_size), self._vocabulary))
+        found = excerpts(self._said, self._first_at, self._likely(earlier_size), self._vocabulary)
+        self._quotes = [quote for quote in found if self._said[quote.at].who != "assistant"]
+        room = material.target * _CHARACTERS
+        self._quotes += sentences(self._said, staying, room)
+        self._quotes += results(self._said, self._vocabulary)
+        self._quotes += handed_over(self._said, room, self._vocabulary)
         reader.close(self._weights)
         self._headings: dict[int, Heading] = {}
         self._head(self._quotes)
@@ -151,6 +160,7 @@ class _Draft:
         self._carry(earlier[DONE], seen.staying)
         changed = [SectionLine(place, line) for place, line in enumerate(files(self._said))]
         paths = {path_of(line) for line in changed}
+        self._became = what_became(self._said, staying)
         asked = self._asked(earlier[ASKED])
         first = min((about_of(line.text, 0) for line, _ in asked), default=0)
         user_records = (entry.record for entry in staying if entry.who == "user" and entry.note.line)
@@ -160,6 +170,7 @@ class _Draft:
             ASKED: self._by_weight(asked),
             FILES: changed + [line for line in newest_first(earlier[FILES]) if path_of(line) not in paths],
             DECIDED: self._decided() + earlier[DECIDED][::-1],
+            STATE: last_checks(self._said, staying) + earlier[STATE][::-1],
             ERRORS: [SectionLine(index, line) for index, line in errors(self._said, staying)]
             + self._since(earlier[ERRORS], staying)[::-1],
             OPEN: [SectionLine(place, line) for place, line in enumerate(open_ends(self._said, staying))]
@@ -183,6 +194,7 @@ class _Draft:
             else self._lines(name, lines, room)
             for name, lines in self._sections.items()
         }
+        self._texts[ASKED] = [self._answered(line) for line in self._texts[ASKED]]
         lines = [line for texts in self._texts.values() for line in texts]
         used: float = len(self._title()) + len(DONE) + sum(len(line) + 1 for line in lines)
         covered = set[str]().union(*map(self._vocabulary.of_line, lines))
@@ -194,6 +206,11 @@ class _Draft:
             used += self._choice.take(_NEW * (room - used), fill=False)
             self._choice.admit([excerpt for _, excerpt in reversed(self._carried.values())])  # the newer first if equal
         self._choice.take(room - used)
+
+    def _answered(self, line: str) -> str:
+        """A line of what the user said, with what became of it."""
+        heading = HEADING.match(line)
+        return line if heading is None else line + self._became.get(int(heading[1]), "")
 
     def tell_more(self, room: float) -> bool:
         """Add lines without likely identifiers, up to `room` characters. Returns whether there are any."""
@@ -238,7 +255,7 @@ class _Draft:
             steps = {excerpt.step for excerpt in chosen}
             ends = [end for step, end in self._ends.items() if step in steps]
             texts[EARLIER] = [*texts[EARLIER], *in_order([*carried, *ends])]
-        order = (FILES, EARLIER, ASKED, DECIDED, DONE, ERRORS, OPEN)
+        order = (FILES, EARLIER, ASKED, DECIDED, STATE, DONE, ERRORS, OPEN)
         return "\n".join([self._title(), *(line for name in order if texts[name] for line in (name, *texts[name]))])
 
     def _title(self) -> str:
@@ -292,7 +309,8 @@ class _Draft:
     def _decided(self) -> list[SectionLine]:
         """The assistant's decisions, the newest first."""
         decided = [(entry.record, text) for entry in self._said for text in entry.note.decisions]
-        return [SectionLine(place, f"[{record}] {text}") for place, (record, text) in enumerate(decided)][::-1]
+        lines = [SectionLine(place, f"[{record}] {text}") for place, (record, text) in enumerate(decided)]
+        return [lines[place] for place in standing([text for _, text in decided])][::-1]
 
     def _since(self, earlier: list[SectionLine], staying: list[Said]) -> list[SectionLine]:
         """The errors in an earlier summary, updated with how they ended."""
@@ -328,7 +346,7 @@ class _Draft:
         """The lines of an earlier summary whose originals are not available, by section: what the user said, files,
         errors; under `DONE` the quotes of a digest, in order; under `EARLIER` all others, those of most worth first."""
         sections: dict[str, list[SectionLine]] = {
-            name: [] for name in (ASKED, FILES, ERRORS, EARLIER, OPEN, DECIDED, DONE)
+            name: [] for name in (ASKED, FILES, ERRORS, EARLIER, OPEN, DECIDED, STATE, DONE)
         }
         at_hand = self._first if self._said and titled is not None else _NEVER
         if titled is not None:
@@ -354,7 +372,9 @@ class _Draft:
             if section == OPEN:
                 if line.about > planned and " said last: " not in line.text:
                     sections[OPEN].append(line)
-            elif section in (ASKED, FILES, DECIDED, ERRORS):
+            elif section in (ASKED, FILES, DECIDED, STATE, ERRORS):
+                if section == ASKED:
+                    line = SectionLine(line.place, without_open(line.text), line.about, under)
                 sections[section].append(line)
             elif not _BARE.match(line.text):
                 done = titled is not None and (line.under or HEADING.match(line.text))

@@ -13,7 +13,9 @@ from .orders import order_spans, orders_in
 
 _LINE = 300  # characters of a line for one text of the user
 _HEAD, _ORDERS, _TAIL = 110, 130, 50  # characters of its beginning, its orders and its end, if orders are in the middle
+_ORDER = 500  # characters of one order, which is told whole even if it takes more than the room for all
 _SEARCHED = 5_000  # characters at either end of a long text that are searched for decisions
+_REPLACED = 0.7  # share of the words of a decision that a later one has too, which replaces it
 _STALE = 0.4  # if a smaller share of a line's words is new on average, the user said such a thing several times
 _WORD = lazy_pattern(r"[^\W\d]+")
 _STOP = lazy_pattern(r"[\n。！？؟]|[.!?](?=\s|$)")
@@ -34,7 +36,7 @@ _MAKES = lazy_pattern(
     r"\b(?:i|i['’](?:ll|m|ve)|we|we['’](?:ll|re|ve)|let['’]s|let me|now|changed|switched|replaced|moved|to use)\b"
 )
 _CODE = lazy_pattern(r"```.*?(?:```|\Z)|`[^`\n]*`|^[ \t]*(?:>|#)[^\n]*", re.DOTALL | re.MULTILINE)
-_DECISIONS, _DECIDED = 2, 160  # decisions of one text, and characters of each
+_DECISIONS, _DECIDED = 2, 320  # decisions of one text, and characters of each
 
 
 def decisions_of(text: str) -> tuple[str, ...]:
@@ -65,20 +67,24 @@ def _is_decision(sentence: str) -> bool:
 
 def line_of(text: str) -> str:
     """A text of the user on one line. If a long text has orders in the middle, which would be left out, they are put
-    between its two ends: those near the ends first, as text farther inside was probably pasted."""
+    between its two ends: those near the ends first, as text farther inside was probably pasted. No order is cut."""
     if len(text) <= _LINE:
         return clip(text, _LINE)
-    within, room = range(_HEAD, len(text) - _TAIL), _ORDERS
-    spans = [span for span in order_spans(text) if span[0] in within and span[1] in within]
+    spans = [(start, end) for start, end in order_spans(text) if end - start <= _ORDER]
+    head = max([_HEAD, *(end for start, end in spans if start < _HEAD)])
+    tail = min([len(text) - _TAIL, *(start for start, end in spans if end > len(text) - _TAIL)])
+    if head >= tail:
+        return clip(text, len(text))
     taken: list[tuple[int, int]] = []
+    room = _ORDERS
     for start, end in sorted(spans, key=lambda span: (min(span[0], len(text) - span[1]), span)):
-        if room >= min(end - start, _ORDERS):
+        if head <= start and end <= tail and room >= min(end - start, _ORDERS):
             taken.append((start, end))
             room -= end - start
-    if not taken:
+    if not taken and (head, tail) == (_HEAD, len(text) - _TAIL):
         return clip(text, _LINE)
-    orders = (clip(text[start:end], _ORDERS) for start, end in sorted(taken))
-    return " … ".join([clip(text[:_HEAD], _HEAD), *orders, clip(text[-_TAIL:], _TAIL)])
+    pieces = ((0, head), *sorted(taken), (tail, len(text)))
+    return " … ".join(clip(text[start:end], end - start) for start, end in pieces)
 
 
 def gives_orders(text: str) -> bool:
@@ -105,6 +111,16 @@ def _sentences(text: str, sign: re.Pattern[str]) -> Iterator[tuple[int, int]]:
                 stop = _STOP.search(text, match.end(), done := min(last, match.end() + _FAR))
                 done = stop.end() if stop is not None else done
                 yield start, done
+
+
+def standing(decisions: Sequence[str]) -> list[int]:
+    """The positions of the decisions, given in order, that no later one replaces: one in nearly the same words does."""
+    words = [frozenset(_WORD.findall(decision.lower())) for decision in decisions]
+    return [
+        index
+        for index, mine in enumerate(words)
+        if not any(len(mine & later) >= _REPLACED * min(len(mine), len(later)) for later in words[index + 1 :])
+    ]
 
 
 def most_telling(lines: Sequence[str], orders: Sequence[bool], *, task: bool = True) -> list[int]:

@@ -17,6 +17,7 @@ from .events import tasks_of
 from .failures import failure_of
 from .identifiers import Vocabulary
 from .instructions import decisions_of, gives_orders, line_of
+from .prose import sentences_of
 from .reading import Said, TextFindings, laid_out, read, spelled, texts_of
 
 _REMEMBERED = 20_000  # the most messages read ahead whose notes are kept until a digest is made
@@ -102,6 +103,7 @@ class NoteReader:
         else:
             note.line = clip(text[-600:], 240)
             note.decisions = decisions_of(text)
+            note.sentences = sentences_of(text, self.vocabulary)
         return note
 
 

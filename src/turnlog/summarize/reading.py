@@ -118,7 +118,7 @@ class TextFindings(Struct, gc=False):
     - `line`: what was said, on one line; for a result, what the user said when refusing the call; "" if a program wrote
       a user message.
     - `orders`: whether the user gives lasting orders.
-    - `decisions`: sentences about the assistant's decisions.
+    - `decisions`: sentences about the assistant's decisions; `sentences`: all that it said.
     - `quotes`: the places of the words that were searched so far; None for words that are not in the text.
     - `text`: the text laid out; dropped once the digest for which it was first read is made.
     """
@@ -132,6 +132,7 @@ class TextFindings(Struct, gc=False):
     line: str = ""
     orders: bool = False
     decisions: tuple[str, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
     quotes: dict[str, Place | None] = field(default_factory=dict)
     text: str = ""
 
@@ -151,6 +152,15 @@ class Quote(Struct, frozen=True, gc=False):
     length: int
     text: str
     words: tuple[str, ...]
+
+
+class Sentence(Struct, frozen=True, gc=False):
+    """A sentence of the agent: its quote, whether it only announces a call or is code (`passing`), and how many words
+    of findings and results it has (`telling`)."""
+
+    quote: Quote
+    passing: bool
+    telling: int
 
 
 class Said(Struct, gc=False):

@@ -1,0 +1,34 @@
+"""What became of each request of the user: where the agent answered it, or that it is still open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .reading import Said
+
+_ANSWERED, _REFUSED, _OPEN = " → answered at [{}]", " → stopped by the user at [{}]", " → open"
+_NEAR = 5  # records; a nearer answer needs no pointer
+
+
+def what_became(said: Sequence[Said], staying: Sequence[Said]) -> dict[int, str]:
+    """For each record in which the user said something, what is added to its line: where the answer stands that ended
+    the turn, where the user stopped it, or that it is open. Nothing if the turn ended otherwise."""
+    entries = [*said, *(entry for entry in staying if not said or entry.record > said[-1].record)]
+    asked = [place for place, entry in enumerate(entries) if entry.who == "user" and entry.note.line]
+    became: dict[int, str] = {}
+    for place, following in zip(asked, [*asked[1:], len(entries)], strict=False):
+        last = entries[following - 1]
+        if last.who == "assistant":
+            if last.record - entries[place].record < _NEAR:
+                continue
+            became[entries[place].record] = _ANSWERED.format(last.record)
+        elif following == len(entries):
+            became[entries[place].record] = _OPEN
+        elif last.note.failure is not None and last.note.failure.outcome == "canceled":
+            became[entries[place].record] = _REFUSED.format(last.record)
+    return became
+
+
+def without_open(line: str) -> str:
+    """A line of an earlier digest without the words that its request is open: it may have been answered since."""
+    return line.removesuffix(_OPEN)
