@@ -15,8 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .._platform.lazy import lazy_pattern
+from .shapes import Shape
 
-VERSION = "4"
+VERSION = "5"
 
 
 class Images(Struct, frozen=True, kw_only=True):
@@ -63,23 +64,25 @@ class OpenAIFamily(Struct, frozen=True, kw_only=True):
 
 
 class FactoredFamily(Struct, frozen=True, kw_only=True):
-    """Models whose vocabulary is not public: o200k's count of a text times a factor.
+    """Models whose vocabulary is not public: o200k's count of a text, corrected by what the text is made of.
 
-    `said` is the factor for what people and models write, `data` for calls, results and declarations, `base64` for runs
-    of base64 anywhere, `kept` for a schema that the answer must match, as JSON with spaces. The other numbers are
-    tokens. `request`, `message`, `system`, `call`, `argument`, `result` and `tool` are added for each request, message,
-    system text, call, argument of a call, result and declaration. `hidden` is the prompt that the provider adds to
-    requests with tools, by tool choice. `schema` is how declarations are spelled: as JSON (`spaced`, `flat`), or as
-    names and descriptions only (`names`). `defined` are the declarations of tools that the provider defines, by the
-    beginning of their type; the first that fits counts. `signature` is added for each character of a call's signature
-    until the turn ends, `earlier` for each character of the signatures of earlier turns, `page` for a page of a PDF,
-    `second` for a second of audio, `keeping` for each schema that the answer must match, `thinking` for thinking, by
-    its type.
+    `shape` says how, `base64` is the factor for runs of base64 anywhere, `kept` one more for a schema that the answer
+    must match. The other numbers are tokens. `request`, `message`, `system`, `call`, `argument`, `result` and `tool`
+    are added for each request, message, system text, call, argument of a call, result and declaration, `parallel` for
+    parallel calls together, and `each_parallel` for each of them. `hidden` is the prompt that the provider adds to
+    requests with tools, by tool choice; `named` is added to it with the name of a tool that is forced by name.
+
+    `spelling` is how tools, calls and results are shown to the model: as text between tags, with declarations as JSON
+    with spaces (`blocks`); as names, descriptions and values only (`leaves`); as JSON (`json`); or with special tokens
+    as quotation marks (`marked`). `defined` are the declarations of tools that the provider defines, by the beginning
+    of their type; the first that fits counts. `signature` is added for each character of a call's signature beyond
+    `envelope` until the turn ends, `earlier` for those of earlier turns, `streamed` says that only signatures of
+    streamed answers count. `page` is for a page of a PDF, `second` for a second of audio, `keeping` for each schema
+    that the answer must match, `thinking` for thinking, by its type.
     """
 
     name: str
-    said: float
-    data: float
+    shape: Shape
     base64: float
     request: int = 0
     message: int = 0
@@ -88,11 +91,16 @@ class FactoredFamily(Struct, frozen=True, kw_only=True):
     argument: int = 0
     result: int = 0
     tool: int = 0
+    parallel: int = 0
+    each_parallel: int = 0
     hidden: dict[str, int] = {}
-    schema: Literal["spaced", "flat", "names"] = "spaced"
+    named: int = 0
+    spelling: Literal["blocks", "leaves", "json", "marked"] = "blocks"
     defined: dict[str, int] = {}
     signature: float = 0.0
     earlier: float = 0.0
+    envelope: int = 0
+    streamed: bool = False
     images: Images
     page: int
     second: int = 32
@@ -142,6 +150,64 @@ def openai_family(model: str) -> OpenAIFamily | None:
     return next((family for pattern, family in _OPENAI if re.match(pattern, name)), None)
 
 
+# How o200k's count becomes that of each vocabulary: least squares over the counts of 6,730 texts of up to 3,000
+# characters (2.8 MB; code, diffs, listings, JSON, prose of 19 sources of recorded sessions and requests) and 800 pieces
+# of messages in 17 other languages at half the weight. What they count: for Claude, `ctok` 1.3.0 (MIT), whose counts
+# equal each of 130 bills of requests without tools, here the vocabulary up to 4.6, then that from 4.7 on; for Gemini, the
+# public vocabulary of Gemma 3, which equals each of 60 such bills. docs/counting.md says how far they are off.
+_CLAUDE_TEXT = Shape(
+    base=1.041,
+    lower=0.041,
+    upper=0.133,
+    digit=-0.033,
+    mark=0.143,
+    space=0.043,
+    line=0.395,
+    tab=0.181,
+    byte=0.218,
+    wide=-0.311,
+    word=-0.238,
+    underscore=0.354,
+    quote=-0.25,
+    backslash=0.217,
+    slash=-0.006,
+)
+_CLAUDE_47_TEXT = Shape(
+    base=1.007,
+    lower=0.184,
+    upper=0.64,
+    digit=-0.009,
+    mark=0.254,
+    space=0.031,
+    line=0.493,
+    tab=0.257,
+    byte=0.216,
+    wide=-0.264,
+    word=-0.408,
+    underscore=0.137,
+    quote=-0.161,
+    backslash=0.414,
+    slash=0.151,
+)
+_GEMINI_TEXT = Shape(
+    base=0.84,
+    lower=0.05,
+    upper=0.04,
+    digit=0.597,
+    mark=0.152,
+    space=0.028,
+    line=0.522,
+    tab=0.125,
+    byte=-0.092,
+    wide=0.228,
+    word=-0.07,
+    underscore=0.6,
+    quote=-0.138,
+    backslash=0.178,
+    slash=0.275,
+)
+
+
 def _hidden(auto: int, forced: int) -> dict[str, int]:
     """Claude's hidden prompt by tool choice; for `none` it is that of `auto`, as the table of prices says
     (https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview)."""
@@ -161,20 +227,24 @@ _DEFINED = {
     "web_search_": 1711,
 }
 
+# Calls and results: what 41 pairs of recorded requests that differ by them are billed for it, beside their texts. They
+# fit to a token or two up to 4.6 (35 pairs); 6 pairs are of models from 4.8 on, none of them with parallel calls.
 _CLAUDE_3 = FactoredFamily(
     name="claude-3",
-    said=1.12,
-    data=1.2,
+    shape=_CLAUDE_TEXT,
     base64=1.27,
     request=4,
     message=3,
     call=25,
-    argument=4,
+    argument=15,
     result=15,
     tool=7,
+    parallel=25,
+    each_parallel=-3,
     hidden=_hidden(496, 588),
+    named=2,
     defined=_DEFINED,
-    kept=1.49,
+    kept=1.25,
     keeping=98,
     thinking={"enabled": 28, "adaptive": 16},
     images=Images(method="patches", start=3, each=1.0, side=28, most=1568),
@@ -183,19 +253,29 @@ _CLAUDE_3 = FactoredFamily(
 _CLAUDE_47 = replace(
     _CLAUDE_3,
     name="claude-4.7",
-    said=1.38,
-    data=1.47,
+    shape=_CLAUDE_47_TEXT,
     base64=1.39,
     request=8,
+    hidden=_hidden(675, 804),
     defined={kind: round(tokens * 1.47 / 1.2) for kind, tokens in _DEFINED.items()},
 )
-_CLAUDE_48 = replace(_CLAUDE_47, name="claude-4.8", request=4, message=2, hidden=_hidden(355, 487))
+_CLAUDE_48 = replace(
+    _CLAUDE_47, name="claude-4.8", request=4, message=2, call=14, argument=19, result=10, hidden=_hidden(290, 410)
+)
 
-# Hidden prompts that differ from those of the family, by pattern of the model's name.
+# Hidden prompts that differ from those of the family, by pattern of the model's name: as the table of prices says
+# (above, as of 2026-07-13 and, for Opus 5, later), and the bills of 58 requests where they say otherwise: Sonnet 4 (312
+# in place of 313), Sonnet 5 (355 in place of 354). Fable 5 is billed 4 more than Opus 5 for the same requests.
 _HIDDEN: tuple[tuple[str, dict[str, int]], ...] = (
-    (r"claude-3-5-haiku|claude-3-haiku", _hidden(264, 360)),
-    (r"claude-3-5-sonnet", _hidden(280, 280)),
-    (r"claude-(opus-|sonnet-)?(3|4-[01](?!\d)|4-20|4@|4$)", _hidden(312, 312)),
+    (r"claude-3-opus", _hidden(530, 281)),
+    (r"claude-3-sonnet", _hidden(159, 235)),
+    (r"claude-3-haiku", _hidden(264, 340)),
+    (r"claude-3-5-haiku", _hidden(264, 355)),
+    (r"claude-3-5-sonnet-20240620", _hidden(292, 261)),
+    (r"claude-(opus-|sonnet-)?(3|4-[01](?!\d)|4-20|4@|4$)", _hidden(312, 315)),
+    (r"claude-(opus|sonnet)-4[-.]6", _hidden(497, 589)),
+    (r"claude-sonnet-5", _hidden(355, 474)),
+    (r"claude-opus-5", _hidden(286, 406)),
 )
 _VERSION = lazy_pattern(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?")
 
@@ -209,14 +289,14 @@ def claude_family(model: str) -> FactoredFamily:
     return family if hidden is None else replace(family, name=f"{family.name}-{hidden['auto']}", hidden=hidden)
 
 
+# 61 pairs of recorded requests that differ by a call and its result are billed for their names, keys and values, and
+# nothing else, by Gemini 2 and Vertex AI (19 of 22 to the token); for their JSON and 13 more by Gemini 2.5; for what
+# `marked` writes by Gemini 3 (declarations too: 9 of 10 to the token).
 _GEMINI_2 = FactoredFamily(
     name="gemini-2",
-    said=1.1,
-    data=1.0,
+    shape=_GEMINI_TEXT,
     base64=1.03,
-    call=2,
-    result=2,
-    schema="names",
+    spelling="leaves",
     images=Images(method="crops", each=258),
     page=258,
     kept=0.0,  # a schema for the answer is not billed, as recorded bills show
@@ -224,14 +304,27 @@ _GEMINI_2 = FactoredFamily(
 _GEMINI_25 = replace(
     _GEMINI_2,
     name="gemini-2.5",
-    data=1.05,
     message=1,
-    schema="flat",
-    signature=0.1,
+    call=7,
+    result=6,
+    spelling="json",
+    signature=0.125,
+    streamed=True,
     images=Images(method="tiles", each=258, side=768),
 )
-_GEMINI_3 = replace(_GEMINI_25, name="gemini-3", signature=0.2, images=Images(method="flat", start=1120), page=525)
-_GEMINI_35 = replace(_GEMINI_3, name="gemini-3.5", earlier=0.2)  # bills thoughts of earlier turns, too
+_GEMINI_3 = replace(
+    _GEMINI_25,
+    name="gemini-3",
+    call=0,
+    result=0,
+    spelling="marked",
+    signature=0.2175,
+    envelope=100,
+    streamed=False,
+    images=Images(method="flat", start=1120),
+    page=525,
+)
+_GEMINI_35 = replace(_GEMINI_3, name="gemini-3.5", earlier=0.2175)  # bills thoughts of earlier turns, too
 _VERTEX = replace(_GEMINI_2, name="gemini-vertex", images=Images(method="flat", start=1120), page=525)
 
 
@@ -248,8 +341,7 @@ def gemini_family(model: str, *, vertex: bool = False) -> FactoredFamily:
 
 _UNKNOWN = FactoredFamily(
     name="unknown",
-    said=1.25,
-    data=1.25,
+    shape=Shape(base=1.25),
     base64=1.25,
     request=3,
     message=4,
