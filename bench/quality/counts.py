@@ -166,6 +166,11 @@ _HAND_EDITED = {
     "an answer to another request": ("99f1807d1e4271db",),  # two requests at once, and their answers swapped
     "keys in it were overwritten": ("0faeada1d4ffef2a",),
     "the usage of a mock": ("3fc676bd44e87218",),
+    "answered by a newer model, for 2.0 does not think": (
+        "d27dc06939fcd201",
+        "026e6e3b8838107e",
+        "138ac737a42a84d3",
+    ),
     "an earlier hidden prompt of this model, 308 tokens": (
         "265daf17bb1cdc6e",
         "5bf4be83b087d3da",

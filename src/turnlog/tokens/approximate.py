@@ -40,25 +40,25 @@ def marked(tool: Tool) -> str:
     """A declaration as Gemini 3 and later see it, with `MARK` for each special token: bills agree to the token."""
     if tool.kind == "hosted":
         return compact_json(tool.data)
-    schema = {
-        key: value for key, value in mapping(_flat(tool)).items() if value or key not in ("properties", "required")
-    }
-    parameters = {"parameters": _upper(schema)} if schema.get("properties") else {}
-    return f"{MARK}declaration:{tool.name}{_marked({'description': tool.description, **parameters})}{MARK}"
+    declared: dict[str, Any] = {"description": tool.description}
+    if tool.parameters is not None:
+        schema = mapping(_flat(tool))
+        declared["parameters"] = {}
+        if schema.get("properties") or (tool.form is not None and tool.form.shape == "schema"):
+            seen = {key: value for key, value in schema.items() if value or key not in ("properties", "required")}
+            declared["parameters"] = _in_capitals({"type": "object", **seen})
+    return f"{MARK}declaration:{tool.name}{_marked(declared)}{MARK}"
 
 
-def _upper(schema: Any) -> Any:
-    """A schema with its types in capitals."""
+def _in_capitals(schema: Any) -> Any:
+    """A schema with the names of its types in capitals."""
     if isinstance(schema, list):
-        return [_upper(item) for item in schema]
-    return (
-        {
-            key: value.upper() if key == "type" and isinstance(value, str) else _upper(value)
-            for key, value in schema.items()
-        }
-        if isinstance(schema, dict)
-        else schema
-    )
+        return [_in_capitals(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kind = schema.get("type")
+    capitals = {"type": kind.upper()} if isinstance(kind, str) else {}
+    return {key: _in_capitals(value) for key, value in schema.items()} | capitals
 
 
 def flat_json(tool: Tool) -> str:
@@ -205,13 +205,13 @@ def _made_by_stream(signature: str) -> bool:
         plain = base64.b64decode(signature.replace("-", "+").replace("_", "/") + "==")
     except (binascii.Error, ValueError):
         return False
-    length, shift, start = 0, 0, 1
-    for start, byte in enumerate(plain[1:6], 2):
-        length |= (byte & 127) << shift
-        shift += 7
+    length, head = 0, 1
+    for byte in plain[1:6]:
+        length |= (byte & 127) << 7 * (head - 1)
+        head += 1
         if byte < 128:
             break
-    return start + length < len(plain)
+    return head + length < len(plain)
 
 
 _VOCABULARY = "o200k_base"
@@ -261,7 +261,8 @@ class FactoredCounter:
     def settings(self, schemas: Sequence[Any], thinking: str) -> Tally:
         """The tokens that a request's settings add: schemas that the answer must match, and the type of thinking."""
         kept = self._family.kept
-        matched = sum(round(self._spelled(json.dumps(schema)) * kept) + self._family.keeping for schema in schemas)
+        spelled = [json.dumps(schema, indent=2) for schema in schemas] if kept else []
+        matched = sum(round(self._spelled(text) * kept) for text in spelled) + len(schemas) * self._family.keeping
         return Tally(framing=matched + self._family.thinking.get(thinking, 0), certainty="estimated")
 
     def _spelled(self, text: str) -> float:

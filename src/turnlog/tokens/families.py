@@ -67,7 +67,7 @@ class FactoredFamily(Struct, frozen=True, kw_only=True):
     """Models whose vocabulary is not public: o200k's count of a text, corrected by what the text is made of.
 
     `shape` says how, `base64` is the factor for runs of base64 anywhere, `kept` one more for a schema that the answer
-    must match. The other numbers are tokens. `request`, `message`, `system`, `call`, `argument`, `result` and `tool`
+    must match, as indented JSON. The other numbers are tokens. `request`, `message`, `system`, `call`, `argument`, `result` and `tool`
     are added for each request, message, system text, call, argument of a call, result and declaration, `parallel` for
     parallel calls together, and `each_parallel` for each of them. `hidden` is the prompt that the provider adds to
     requests with tools, by tool choice; `named` is added to it with the name of a tool that is forced by name.
@@ -156,55 +156,55 @@ def openai_family(model: str) -> OpenAIFamily | None:
 # equal each of 130 bills of requests without tools, here the vocabulary up to 4.6, then that from 4.7 on; for Gemini, the
 # public vocabulary of Gemma 3, which equals each of 60 such bills. docs/counting.md says how far they are off.
 _CLAUDE_TEXT = Shape(
-    base=1.041,
-    lower=0.041,
-    upper=0.133,
-    digit=-0.033,
-    mark=0.143,
-    space=0.043,
-    line=0.395,
-    tab=0.181,
-    byte=0.218,
-    wide=-0.311,
-    word=-0.238,
-    underscore=0.354,
-    quote=-0.25,
-    backslash=0.217,
-    slash=-0.006,
+    base=1.036,
+    lower=0.054,
+    upper=0.182,
+    digit=0.001,
+    mark=0.15,
+    space=0.047,
+    line=0.254,
+    tab=0.136,
+    byte=0.223,
+    wide=-0.303,
+    word=-0.301,
+    underscore=0.202,
+    quote=-0.272,
+    backslash=0.12,
+    slash=-0.025,
 )
 _CLAUDE_47_TEXT = Shape(
-    base=1.007,
-    lower=0.184,
-    upper=0.64,
-    digit=-0.009,
-    mark=0.254,
-    space=0.031,
-    line=0.493,
-    tab=0.257,
-    byte=0.216,
-    wide=-0.264,
-    word=-0.408,
-    underscore=0.137,
-    quote=-0.161,
-    backslash=0.414,
-    slash=0.151,
+    base=0.9,
+    lower=0.203,
+    upper=0.678,
+    digit=0.097,
+    mark=0.327,
+    space=0.042,
+    line=0.377,
+    tab=0.21,
+    byte=0.269,
+    wide=-0.326,
+    word=-0.39,
+    underscore=0.182,
+    quote=-0.163,
+    backslash=0.418,
+    slash=0.177,
 )
 _GEMINI_TEXT = Shape(
-    base=0.84,
-    lower=0.05,
-    upper=0.04,
-    digit=0.597,
-    mark=0.152,
-    space=0.028,
-    line=0.522,
-    tab=0.125,
-    byte=-0.092,
-    wide=0.228,
-    word=-0.07,
-    underscore=0.6,
-    quote=-0.138,
-    backslash=0.178,
-    slash=0.275,
+    base=0.801,
+    lower=0.059,
+    upper=0.05,
+    digit=0.64,
+    mark=0.206,
+    space=0.031,
+    line=0.475,
+    tab=0.076,
+    byte=-0.068,
+    wide=0.198,
+    word=-0.078,
+    underscore=0.445,
+    quote=-0.211,
+    backslash=0.09,
+    slash=0.293,
 )
 
 
@@ -244,8 +244,7 @@ _CLAUDE_3 = FactoredFamily(
     hidden=_hidden(496, 588),
     named=2,
     defined=_DEFINED,
-    kept=1.25,
-    keeping=98,
+    keeping=81,  # 19 bills with a schema, most of them to the token
     thinking={"enabled": 28, "adaptive": 16},
     images=Images(method="patches", start=3, each=1.0, side=28, most=1568),
     page=1560,
@@ -324,18 +323,22 @@ _GEMINI_3 = replace(
     images=Images(method="flat", start=1120),
     page=525,
 )
-_GEMINI_35 = replace(_GEMINI_3, name="gemini-3.5", earlier=0.2175)  # bills thoughts of earlier turns, too
+_GEMINI_3_PRO = replace(_GEMINI_3, name="gemini-3-pro", signature=0.15, envelope=0)
+_GEMINI_35 = replace(_GEMINI_3, name="gemini-3.5", signature=0.2, earlier=0.2, envelope=120)
 _VERTEX = replace(_GEMINI_2, name="gemini-vertex", images=Images(method="flat", start=1120), page=525)
+_VERTEX_25 = replace(_VERTEX, name="gemini-2.5-vertex", signature=0.125)
 
 
 def gemini_family(model: str, *, vertex: bool = False) -> FactoredFamily:
     """The family of a Gemini model; with `vertex`, as billed by Vertex AI, which adds less framing."""
     if re.search(r"gemini-(1|2\.0)", model):
         return _GEMINI_2
+    if re.search(r"gemini-2\.5", model):
+        return _VERTEX_25 if vertex else _GEMINI_25
     if vertex:
         return _VERTEX
-    if re.search(r"gemini-2\.5", model):
-        return _GEMINI_25
+    if re.search(r"gemini-3(\.\d)?-pro", model):
+        return _GEMINI_3_PRO
     return _GEMINI_35 if re.search(r"gemini-(3\.[5-9]|[4-9])", model) else _GEMINI_3
 
 
