@@ -80,22 +80,27 @@ def names_only(tool: Tool) -> str:
 
 def _flat(tool: Tool) -> Any:
     """A tool's schema with its references resolved, without keys that models do not see."""
-    return _unfolded(tool.parameters, References(tool.parameters), 0)
+    return _unfolded(tool.parameters, References(tool.parameters), ())
 
 
-def _unfolded(schema: Any, references: References, depth: int, *, names: bool = False) -> Any:
-    """A schema with its references resolved. With `names`, its keys are names of properties, not keywords."""
+_UNFOLDED = 3
+"""How often Gemini expands a schema within itself."""
+
+
+def _unfolded(schema: Any, references: References, within: tuple[str, ...], *, names: bool = False) -> Any:
+    """A schema with its references resolved; `within` are those that it is a part of. With `names`, its keys are names
+    of properties, not keywords."""
     if isinstance(schema, list):
-        return [_unfolded(item, references, depth) for item in schema]
+        return [_unfolded(item, references, within) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema and not names:
-        depth += 2  # Gemini expands a recursive schema at most three times
-        if not references.may_enter(depth):
+        within = (*within, str(schema["$ref"]))
+        if within.count(within[-1]) > _UNFOLDED or not references.may_enter(0):
             return {}
         schema = {**references.resolved(schema), **{key: value for key, value in schema.items() if key != "$ref"}}
     return {
-        key: _unfolded(value, references, depth, names=key == "properties" and not names)
+        key: _unfolded(value, references, within, names=key == "properties" and not names)
         for key, value in schema.items()
         if names or key not in _UNSEEN
     }

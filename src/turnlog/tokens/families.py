@@ -41,7 +41,7 @@ class OpenAIFamily(Struct, frozen=True, kw_only=True):
     each result of a single call. `tools_chat` and `tools_responses` are added for all declarations together, `alone`
     more if no system text comes before them, `named` more if a tool is forced by name. `schema_chat` and
     `schema_responses` are the tokens of a schema that the answer must match, per token of its compact JSON. `page` is
-    the tokens of a page of a PDF. `sure` says whether texts are counted exactly.
+    the tokens of a page of a PDF. `sure` are the APIs for which all recorded bills of texts equal the count.
     """
 
     name: str
@@ -60,17 +60,18 @@ class OpenAIFamily(Struct, frozen=True, kw_only=True):
     schema_responses: float = 0.92
     images: Images
     page: int = 220
-    sure: bool = True
+    sure: tuple[Literal["chat", "responses"], ...] = ("chat", "responses")
 
 
 class FactoredFamily(Struct, frozen=True, kw_only=True):
     """Models whose vocabulary is not public: o200k's count of a text, corrected by what the text is made of.
 
     `shape` says how, `base64` is the factor for runs of base64 anywhere, `kept` one more for a schema that the answer
-    must match, as indented JSON. The other numbers are tokens. `request`, `message`, `system`, `call`, `argument`, `result` and `tool`
-    are added for each request, message, system text, call, argument of a call, result and declaration, `parallel` for
-    parallel calls together, and `each_parallel` for each of them. `hidden` is the prompt that the provider adds to
-    requests with tools, by tool choice; `named` is added to it with the name of a tool that is forced by name.
+    must match, as indented JSON. The other numbers are tokens. `request`, `message`, `system`, `call`, `argument`,
+    `result` and `tool` are added for each request, message, system text, call, argument of a call, result and
+    declaration, `parallel` for parallel calls together, and `each_parallel` for each of them. `hidden` is the prompt
+    that the provider adds to requests with tools, by tool choice; `named` is added to it with the name of a tool that
+    is forced by name.
 
     `spelling` is how tools, calls and results are shown to the model: as text between tags, with declarations as JSON
     with spaces (`blocks`); as names, descriptions and values only (`leaves`); as JSON (`json`); or with special tokens
@@ -127,17 +128,21 @@ _FIVE = replace(_O, name="gpt-5", tools_chat=90, tools_responses=9, alone=0)
 
 # The first pattern that matches the beginning of a model's name decides. Only gpt-3.5 and the first gpt-4 use cl100k.
 _OPENAI: tuple[tuple[str, OpenAIFamily], ...] = (
-    (r"gpt-3\.?5|gpt-4$|gpt-4-", _FIRST),
+    (r"gpt-3\.?5-turbo-(?!0301)\d", _FIRST),
+    (r"gpt-3\.?5", replace(_FIRST, name="gpt-3.5", sure=())),  # a name of several models; one bills 5 a message
+    (r"gpt-4$|gpt-4-", _FIRST),
     (r"gpt-4o-mini", replace(_OMNI, name="gpt-4o-mini", images=_TILES_4O_MINI)),
-    (r"gpt-4\.1-mini", replace(_OMNI, name="gpt-4.1-mini", images=_patches(1.62))),
+    (r"gpt-4\.1-mini", replace(_OMNI, name="gpt-4.1-mini", images=_patches(1.62), sure=("chat",))),
     (r"gpt-4\.1-nano", replace(_OMNI, name="gpt-4.1-nano", images=_patches(2.46))),
     (r"gpt-4|chatgpt-4|computer-use", _OMNI),
     (r"o4-mini", replace(_O, name="o4-mini", images=_patches(1.72))),
+    (r"o1-(mini|preview)", replace(_O, name="o1-mini", message=8, sure=())),  # one bill
+    (r"o3-mini", replace(_O, name="o3-mini", assistant=0)),
     (r"o\d", _O),
     (r"gpt-5(\.\d+)?-nano", replace(_FIVE, name="gpt-5-nano", images=_patches(1.5))),
     (r"gpt-5(-mini|\.[4-9])|gpt-5\.\d+-mini", replace(_FIVE, name="gpt-5-mini", images=_patches(1.2))),
     (r"gpt-[56]|codex", _FIVE),
-    (r"gpt|chatgpt", replace(_FIVE, name="gpt-new", sure=False)),
+    (r"gpt|chatgpt", replace(_FIVE, name="gpt-new", sure=())),
 )
 
 
@@ -152,9 +157,9 @@ def openai_family(model: str) -> OpenAIFamily | None:
 
 # How o200k's count becomes that of each vocabulary: least squares over the counts of 6,730 texts of up to 3,000
 # characters (2.8 MB; code, diffs, listings, JSON, prose of 19 sources of recorded sessions and requests) and 800 pieces
-# of messages in 17 other languages at half the weight. What they count: for Claude, `ctok` 1.3.0 (MIT), whose counts
-# equal each of 130 bills of requests without tools, here the vocabulary up to 4.6, then that from 4.7 on; for Gemini, the
-# public vocabulary of Gemma 3, which equals each of 60 such bills. docs/counting.md says how far they are off.
+# of messages in 17 other languages at half the weight. The counts are, for Claude, those of `ctok` 1.3.0 (MIT), by its
+# vocabulary up to 4.6 and by the one from 4.7 on; for Gemini, those of the public vocabulary of Gemma 3.
+# docs/counting.md says how these agree with bills, and how far the weights are off.
 _CLAUDE_TEXT = Shape(
     base=1.036,
     lower=0.054,
@@ -227,8 +232,10 @@ _DEFINED = {
     "web_search_": 1711,
 }
 
-# Calls and results: what 41 pairs of recorded requests that differ by them are billed for it, beside their texts. They
-# fit to a token or two up to 4.6 (35 pairs); 6 pairs are of models from 4.8 on, none of them with parallel calls.
+# Calls and results: what is billed for them beside their texts, by the growth from one recorded request to the next. Up
+# to 4.6: 35 pairs of requests (token_truth) and 340 steps of a session of Sonnet 4.5 (pi), most of them within two
+# tokens; Opus 4.7: 60 steps of sessions (claude-code-log), exact where no path in them was shortened; from 4.8 on: 8
+# pairs of Opus 4.8, Opus 5, Fable 5 and Sonnet 5, none of them with parallel calls.
 _CLAUDE_3 = FactoredFamily(
     name="claude-3",
     shape=_CLAUDE_TEXT,
@@ -236,7 +243,7 @@ _CLAUDE_3 = FactoredFamily(
     request=4,
     message=3,
     call=25,
-    argument=15,
+    argument=14,
     result=15,
     tool=7,
     parallel=25,
@@ -255,12 +262,15 @@ _CLAUDE_47 = replace(
     shape=_CLAUDE_47_TEXT,
     base64=1.39,
     request=8,
+    call=25,
+    argument=19,
+    result=19,
+    parallel=0,
+    each_parallel=0,
     hidden=_hidden(675, 804),
     defined={kind: round(tokens * 1.47 / 1.2) for kind, tokens in _DEFINED.items()},
 )
-_CLAUDE_48 = replace(
-    _CLAUDE_47, name="claude-4.8", request=4, message=2, call=14, argument=19, result=10, hidden=_hidden(290, 410)
-)
+_CLAUDE_48 = replace(_CLAUDE_47, name="claude-4.8", request=4, message=2, call=14, result=10, hidden=_hidden(290, 410))
 
 # Hidden prompts that differ from those of the family, by pattern of the model's name: as the table of prices says
 # (above, as of 2026-07-13 and, for Opus 5, later), and the bills of 58 requests where they say otherwise: Sonnet 4 (312
@@ -306,6 +316,7 @@ _GEMINI_25 = replace(
     message=1,
     call=7,
     result=6,
+    tool=-3,
     spelling="json",
     signature=0.125,
     streamed=True,
@@ -316,6 +327,7 @@ _GEMINI_3 = replace(
     name="gemini-3",
     call=0,
     result=0,
+    tool=0,
     spelling="marked",
     signature=0.2175,
     envelope=100,
@@ -324,7 +336,7 @@ _GEMINI_3 = replace(
     page=525,
 )
 _GEMINI_3_PRO = replace(_GEMINI_3, name="gemini-3-pro", signature=0.15, envelope=0)
-_GEMINI_35 = replace(_GEMINI_3, name="gemini-3.5", signature=0.2, earlier=0.2, envelope=120)
+_GEMINI_35 = replace(_GEMINI_3, name="gemini-3.5", signature=0.19, earlier=0.19)
 _VERTEX = replace(_GEMINI_2, name="gemini-vertex", images=Images(method="flat", start=1120), page=525)
 _VERTEX_25 = replace(_VERTEX, name="gemini-2.5-vertex", signature=0.125)
 

@@ -14,7 +14,7 @@ _LOWER = string.ascii_lowercase.encode()
 _UPPER = string.ascii_uppercase.encode()
 _DIGITS = string.digits.encode()
 _MARKS = string.punctuation.encode()
-_ASCII = bytes(range(128))
+_BEYOND = bytes(range(128, 256))
 
 _LEAST, _MOST = 0.85, 2.6
 """Bounds of the tokens for each token of o200k, for texts that are unlike all that the weights were fitted to."""
@@ -48,24 +48,26 @@ class Shape(Struct, frozen=True, kw_only=True):
     def tokens(self, text: str, counted: int) -> float:
         """The tokens of a text of which o200k counts so many."""
         plain = text.encode("utf-8", "replace")
-        beyond = 0 if text.isascii() else len(plain.translate(None, _ASCII))
-        within = len(plain) - beyond
+        rest = plain.translate(None, _LOWER)  # most of a text: what follows reads only what is left
+        dense = rest.translate(None, b" ")
+        ascii_only = dense if text.isascii() else dense.translate(None, _BEYOND)
+        beyond = len(dense) - len(ascii_only)
         found = (
             self.base * counted
-            + self.lower * _held(plain, _LOWER)
-            + self.upper * _held(plain, _UPPER)
-            + self.digit * _held(plain, _DIGITS)
-            + self.mark * _held(plain, _MARKS)
-            + self.space * plain.count(b" ")
-            + self.line * plain.count(b"\n")
-            + self.tab * plain.count(b"\t")
+            + self.lower * (len(plain) - len(rest))
+            + self.upper * _held(ascii_only, _UPPER)
+            + self.digit * _held(ascii_only, _DIGITS)
+            + self.mark * _held(ascii_only, _MARKS)
+            + self.space * (len(rest) - len(dense))
+            + self.line * ascii_only.count(b"\n")
+            + self.tab * ascii_only.count(b"\t")
             + self.byte * beyond
-            + self.wide * (len(text) - within)
+            + self.wide * (len(text) - (len(plain) - beyond))
             + self.word * len(text.split())
-            + self.underscore * plain.count(b"_")
-            + self.quote * plain.count(b'"')
-            + self.backslash * plain.count(b"\\")
-            + self.slash * plain.count(b"/")
+            + self.underscore * ascii_only.count(b"_")
+            + self.quote * ascii_only.count(b'"')
+            + self.backslash * ascii_only.count(b"\\")
+            + self.slash * ascii_only.count(b"/")
         )
         return min(_MOST * counted, max(_LEAST * counted, found))
 
