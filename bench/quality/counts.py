@@ -186,6 +186,13 @@ _IN_BODY = (
 )
 
 
+def judges(row: dict[str, Any]) -> bool:
+    """Whether the table by model is about the model of a row."""
+    model = model_of(row)
+    known = bool(MODELS.match(model)) and not OTHER_MODELS.search(model)
+    return known and api_of(row) in ("anthropic", "google") and bool(row["input_tokens"])
+
+
 def left_out(row: dict[str, Any]) -> str:
     """Why the table by model cannot judge a row; empty if it can."""
     body, told = row["request"], (row["usage"] or {}).get("promptTokensDetails") or []
@@ -203,10 +210,10 @@ def left_out(row: dict[str, Any]) -> str:
     return next((reason for pattern, reason in _IN_BODY if re.search(pattern, text)), "")
 
 
-def dated(model: str) -> str:
+def undated(model: str) -> str:
     """A model's name without its date, region, vendor and edition."""
     name = re.sub(r"^.*(?=claude-|gemini-)", "", model)
-    return re.sub(r"(-v\d+(:\d+)?|-latest|-\d{8}|-\d{3}|-0)$", "", re.sub(r"-v\d+(:\d+)?$", "", name))
+    return re.sub(r"(-latest|-\d{8}|-\d{3}|-0)$", "", re.sub(r"-v\d+(:\d+)?$", "", name))
 
 
 def sessions() -> list[Row]:
@@ -235,15 +242,12 @@ def by_model(report: Report, rows: list[dict[str, Any]], folder: Path, misses: i
     reasons: dict[str, int] = defaultdict(int)
     models: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        model = model_of(row)
-        if api_of(row) not in ("anthropic", "google") or not row["input_tokens"]:
-            continue
-        if not MODELS.match(model) or OTHER_MODELS.search(model):
+        if not judges(row):
             continue
         if reason := left_out(row):
             reasons[reason] += 1
         elif judged := counted(row, folder / "blobs", "", vertex=True):
-            models[dated(model)].append(judged)
+            models[undated(judged.model)].append(judged)
     for judged in sessions():
         models[judged.model].append(judged)
         models[f"{judged.model}, of these in sessions"].append(judged)

@@ -157,25 +157,25 @@ def openai_family(model: str) -> OpenAIFamily | None:
 
 # How o200k's count becomes that of each vocabulary: least squares over the counts of 6,730 texts of up to 3,000
 # characters (2.8 MB; code, diffs, listings, JSON, prose of 19 sources of recorded sessions and requests) and 800 pieces
-# of messages in 17 other languages at half the weight. The counts are, for Claude, those of `ctok` 1.3.0 (MIT), by its
-# vocabulary up to 4.6 and by the one from 4.7 on; for Gemini, those of the public vocabulary of Gemma 3.
-# docs/counting.md says how these agree with bills, and how far the weights are off.
+# of vim's messages in 17 other languages, at half the weight for Claude 4.7. The counts are those of `ctok` 1.3.0 (MIT)
+# for Claude, by its vocabulary up to 4.6 and by the one from 4.7 on, and those of Gemma 3's public vocabulary for
+# Gemini. docs/counting.md says how these agree with bills, and how far the weights are off.
 _CLAUDE_TEXT = Shape(
-    base=1.036,
-    lower=0.054,
-    upper=0.182,
-    digit=0.001,
-    mark=0.15,
-    space=0.047,
-    line=0.254,
-    tab=0.136,
-    byte=0.223,
-    wide=-0.303,
-    word=-0.301,
-    underscore=0.202,
-    quote=-0.272,
-    backslash=0.12,
-    slash=-0.025,
+    base=1.065,
+    lower=0.044,
+    upper=0.166,
+    digit=-0.013,
+    mark=0.116,
+    space=0.041,
+    line=0.381,
+    tab=0.111,
+    byte=0.256,
+    wide=-0.393,
+    word=-0.268,
+    underscore=0.228,
+    quote=-0.232,
+    backslash=0.141,
+    slash=0.008,
 )
 _CLAUDE_47_TEXT = Shape(
     base=0.9,
@@ -195,21 +195,21 @@ _CLAUDE_47_TEXT = Shape(
     slash=0.177,
 )
 _GEMINI_TEXT = Shape(
-    base=0.801,
-    lower=0.059,
-    upper=0.05,
-    digit=0.64,
-    mark=0.206,
-    space=0.031,
-    line=0.475,
-    tab=0.076,
-    byte=-0.068,
-    wide=0.198,
-    word=-0.078,
-    underscore=0.445,
-    quote=-0.211,
-    backslash=0.09,
-    slash=0.293,
+    base=0.81,
+    lower=0.056,
+    upper=0.045,
+    digit=0.635,
+    mark=0.2,
+    space=0.03,
+    line=0.493,
+    tab=0.071,
+    byte=-0.061,
+    wide=0.179,
+    word=-0.072,
+    underscore=0.449,
+    quote=-0.207,
+    backslash=0.089,
+    slash=0.297,
 )
 
 
@@ -252,7 +252,7 @@ _CLAUDE_3 = FactoredFamily(
     named=2,
     defined=_DEFINED,
     keeping=81,  # 19 bills with a schema, most of them to the token
-    thinking={"enabled": 28, "adaptive": 16},
+    thinking={"enabled": 29, "adaptive": 17},
     images=Images(method="patches", start=3, each=1.0, side=28, most=1568),
     page=1560,
 )
@@ -314,6 +314,7 @@ _GEMINI_25 = replace(
     _GEMINI_2,
     name="gemini-2.5",
     message=1,
+    system=1,
     call=7,
     result=6,
     tool=-3,
