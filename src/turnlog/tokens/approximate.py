@@ -140,6 +140,10 @@ MARK = "\x00"
 """Stands for a special token in what is counted; a text that contains it counts a token too many."""
 
 
+_NAMELESS = "name_of_a_tool"
+"""Counts for the name of a result that has none yet: requests have it from the call."""
+
+
 def _call_pieces(call: ToolCall, spelling: str) -> Sequence[str]:
     """The texts of a call: for Claude (`blocks`) its name, the names of its arguments, and their values as they are
     written between tags, strings without escapes."""
@@ -163,11 +167,11 @@ def _result_pieces(result: ToolResult, spelling: str) -> Sequence[str]:
         return texts
     whole = "".join(texts)
     if spelling == "json":
-        return [result.name, whole]
+        return [result.name or _NAMELESS, whole]
     given = _object_in(whole) or {"output": whole}
     if spelling == "leaves":
-        return [result.name, *_leaves(given)]
-    return [f"{MARK}response:{result.name}{_marked(given)}{MARK}"]
+        return [result.name or _NAMELESS, *_leaves(given)]
+    return [f"{MARK}response:{result.name or _NAMELESS}{_marked(given)}{MARK}"]
 
 
 def _object_in(text: str) -> dict[str, Any]:

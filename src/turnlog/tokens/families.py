@@ -155,9 +155,9 @@ def openai_family(model: str) -> OpenAIFamily | None:
     return next((family for pattern, family in _OPENAI if re.match(pattern, name)), None)
 
 
-# How o200k's count becomes that of each vocabulary: least squares over the counts of 6,730 texts of up to 3,000
-# characters (2.8 MB; code, diffs, listings, JSON, prose of 19 sources of recorded sessions and requests) and 800 pieces
-# of vim's messages in 17 other languages, at half the weight for Claude 4.7. The counts are those of `ctok` 1.3.0 (MIT)
+# How o200k's count becomes that of each vocabulary: least squares over the counts of 5,117 texts of up to 3,000
+# characters (2.1 MB of code, diffs, listings, JSON and prose, of 18 sources of recorded sessions) and 800 pieces of
+# vim's messages in 16 other languages, at half the weight for Claude 4.7. The counts are those of `ctok` 1.3.0 (MIT)
 # for Claude, by its vocabulary up to 4.6 and by the one from 4.7 on, and those of Gemma 3's public vocabulary for
 # Gemini. docs/counting.md says how these agree with bills, and how far the weights are off.
 _CLAUDE_TEXT = Shape(
@@ -305,6 +305,7 @@ _GEMINI_2 = FactoredFamily(
     name="gemini-2",
     shape=_GEMINI_TEXT,
     base64=1.03,
+    tool=-1,
     spelling="leaves",
     images=Images(method="crops", each=258),
     page=258,
@@ -338,7 +339,7 @@ _GEMINI_3 = replace(
 )
 _GEMINI_3_PRO = replace(_GEMINI_3, name="gemini-3-pro", signature=0.15, envelope=0)
 _GEMINI_35 = replace(_GEMINI_3, name="gemini-3.5", signature=0.185, earlier=0.185)
-_VERTEX = replace(_GEMINI_2, name="gemini-vertex", images=Images(method="flat", start=1120), page=525)
+_VERTEX = replace(_GEMINI_2, name="gemini-vertex", tool=0, images=Images(method="flat", start=1120), page=525)
 _VERTEX_25 = replace(_VERTEX, name="gemini-2.5-vertex", signature=0.125)
 
 
