@@ -262,13 +262,13 @@ def test_encoded_blobs_are_no_prose() -> None:
     claude, gpt = counter_for("anthropic", "claude-sonnet-4-5"), counter_for("openai-chat", "gpt-4o")
     family = claude_family("claude-sonnet-4-5")
     around = "The file holds: "
-    prose = family.shape.tokens(around, gpt.text(around))
+    prose = family.weights.tokens(around, gpt.text(around))
     assert claude.text(around + blob) == round(prose + gpt.text(blob) * family.base64)
-    assert claude.text("x" * 40 + " y") == round(family.shape.tokens("x" * 40 + " y", gpt.text("x" * 40 + " y")))
+    assert claude.text("x" * 40 + " y") == round(family.weights.tokens("x" * 40 + " y", gpt.text("x" * 40 + " y")))
 
 
 @given(st.text(max_size=200))
-def test_a_shape_stays_within_its_bounds(text: str) -> None:
+def test_weights_stay_within_their_bounds(text: str) -> None:
     """A text unlike all that the weights were fitted to, counted as nothing or as many times what it is."""
     gpt = counter_for("openai-chat", "gpt-4o").text(text)
     for target in (("anthropic", "claude-sonnet-4-5"), ("anthropic", "claude-opus-5"), ("google", "gemini-3-pro")):

@@ -1,4 +1,4 @@
-"""Counts for models whose vocabulary is not public: o200k's count, by the measured shape of a family."""
+"""Counts for models whose vocabulary is not public: o200k's count, by the measured weights of a family."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ class FactoredCounter:
             return tokens_said(self._texts(text), "texts()") if text else 0
         blobs = sum(count_pieces(_VOCABULARY, run) for run in _BLOB.findall(text))
         rest = _BLOB.sub("", text) if blobs else text
-        return self._family.shape.tokens(rest, count_pieces(_VOCABULARY, rest)) + blobs * self._family.base64
+        return self._family.weights.tokens(rest, count_pieces(_VOCABULARY, rest)) + blobs * self._family.base64
 
     def _pieces(self, pieces: Iterable[str]) -> int:
         """The tokens of texts that are counted each by itself, and of the special tokens in them."""

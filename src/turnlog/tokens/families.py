@@ -9,15 +9,81 @@ are not used.
 from __future__ import annotations
 
 import re
+import string
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from .._platform.lazy import lazy_pattern
-from .shapes import Shape
 
 VERSION = "5"
+
+_LOWER = string.ascii_lowercase.encode()
+_UPPER = string.ascii_uppercase.encode()
+_DIGITS = string.digits.encode()
+_MARKS = string.punctuation.encode()
+_BEYOND = bytes(range(128, 256))
+
+_LEAST, _MOST = 0.85, 2.6
+"""Bounds of the tokens for each token of o200k, for texts that are unlike all that the weights were fitted to."""
+
+
+class TextWeights(Struct, frozen=True, kw_only=True):
+    """The tokens of a text are these weights times what it has of each.
+
+    `base` is the weight of o200k's tokens; `lower`, `upper`, `digit`, `mark`, `space`, `line` and `tab` are those of
+    each such ASCII character (`mark` is punctuation), `underscore`, `quote`, `backslash` and `slash` come on top of
+    `mark`. `byte` is for each byte of other characters, `wide` for each of these characters, `word` for each run
+    without white space.
+    """
+
+    base: float
+    lower: float = 0.0
+    upper: float = 0.0
+    digit: float = 0.0
+    mark: float = 0.0
+    space: float = 0.0
+    line: float = 0.0
+    tab: float = 0.0
+    byte: float = 0.0
+    wide: float = 0.0
+    word: float = 0.0
+    underscore: float = 0.0
+    quote: float = 0.0
+    backslash: float = 0.0
+    slash: float = 0.0
+
+    def tokens(self, text: str, counted: int) -> float:
+        """The tokens of a text of which o200k counts so many."""
+        plain = text.encode("utf-8", "replace")
+        rest = plain.translate(None, _LOWER)  # most of a text: what follows reads only what is left
+        dense = rest.translate(None, b" ")
+        ascii_only = dense if text.isascii() else dense.translate(None, _BEYOND)
+        beyond = len(dense) - len(ascii_only)
+        found = (
+            self.base * counted
+            + self.lower * (len(plain) - len(rest))
+            + self.upper * _held(ascii_only, _UPPER)
+            + self.digit * _held(ascii_only, _DIGITS)
+            + self.mark * _held(ascii_only, _MARKS)
+            + self.space * (len(rest) - len(dense))
+            + self.line * ascii_only.count(b"\n")
+            + self.tab * ascii_only.count(b"\t")
+            + self.byte * beyond
+            + self.wide * (len(text) - (len(plain) - beyond))
+            + self.word * len(text.split())
+            + self.underscore * ascii_only.count(b"_")
+            + self.quote * ascii_only.count(b'"')
+            + self.backslash * ascii_only.count(b"\\")
+            + self.slash * ascii_only.count(b"/")
+        )
+        return min(_MOST * counted, max(_LEAST * counted, found))
+
+
+def _held(text: bytes, characters: bytes) -> int:
+    """How many of these characters a text has."""
+    return len(text) - len(text.translate(None, characters))
 
 
 class Images(Struct, frozen=True, kw_only=True):
@@ -66,7 +132,7 @@ class OpenAIFamily(Struct, frozen=True, kw_only=True):
 class FactoredFamily(Struct, frozen=True, kw_only=True):
     """Models whose vocabulary is not public: o200k's count of a text, corrected by what the text is made of.
 
-    `shape` says how, `base64` is the factor for runs of base64 anywhere, `kept` one more for a schema that the answer
+    `weights` say how, `base64` is the factor for runs of base64 anywhere, `kept` one more for a schema that the answer
     must match, as indented JSON. The other numbers are tokens. `request`, `message`, `system`, `call`, `argument`,
     `result` and `tool` are added for each request, message, system text, call, argument of a call, result and
     declaration, `parallel` for parallel calls together, and `each_parallel` for each of them. `hidden` is the prompt
@@ -83,7 +149,7 @@ class FactoredFamily(Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    shape: Shape
+    weights: TextWeights
     base64: float
     request: int = 0
     message: int = 0
@@ -160,7 +226,7 @@ def openai_family(model: str) -> OpenAIFamily | None:
 # vim's messages in 16 other languages, at half the weight for Claude 4.7. The counts are those of `ctok` 1.3.0 (MIT)
 # for Claude, by its vocabulary up to 4.6 and by the one from 4.7 on, and those of Gemma 3's public vocabulary for
 # Gemini. docs/counting.md says how these agree with bills, and how far the weights are off.
-_CLAUDE_TEXT = Shape(
+_CLAUDE_TEXT = TextWeights(
     base=1.062,
     lower=0.045,
     upper=0.168,
@@ -177,7 +243,7 @@ _CLAUDE_TEXT = Shape(
     backslash=0.164,
     slash=0.005,
 )
-_CLAUDE_47_TEXT = Shape(
+_CLAUDE_47_TEXT = TextWeights(
     base=0.906,
     lower=0.2,
     upper=0.705,
@@ -194,7 +260,7 @@ _CLAUDE_47_TEXT = Shape(
     backslash=0.445,
     slash=0.213,
 )
-_GEMINI_TEXT = Shape(
+_GEMINI_TEXT = TextWeights(
     base=0.821,
     lower=0.057,
     upper=0.046,
@@ -238,7 +304,7 @@ _DEFINED = {
 # pairs of Opus 4.8, Opus 5, Fable 5 and Sonnet 5, none of them with parallel calls.
 _CLAUDE_3 = FactoredFamily(
     name="claude-3",
-    shape=_CLAUDE_TEXT,
+    weights=_CLAUDE_TEXT,
     base64=1.27,
     request=4,
     message=3,
@@ -259,7 +325,7 @@ _CLAUDE_3 = FactoredFamily(
 _CLAUDE_47 = replace(
     _CLAUDE_3,
     name="claude-4.7",
-    shape=_CLAUDE_47_TEXT,
+    weights=_CLAUDE_47_TEXT,
     base64=1.39,
     request=8,
     call=25,
@@ -303,7 +369,7 @@ def claude_family(model: str) -> FactoredFamily:
 # `marked` writes by Gemini 3 (declarations too: 9 of 10 to the token).
 _GEMINI_2 = FactoredFamily(
     name="gemini-2",
-    shape=_GEMINI_TEXT,
+    weights=_GEMINI_TEXT,
     base64=1.03,
     tool=-1,
     spelling="leaves",
@@ -358,7 +424,7 @@ def gemini_family(model: str, *, vertex: bool = False) -> FactoredFamily:
 
 _UNKNOWN = FactoredFamily(
     name="unknown",
-    shape=Shape(base=1.25),
+    weights=TextWeights(base=1.25),
     base64=1.25,
     request=3,
     message=4,
