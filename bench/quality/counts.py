@@ -18,10 +18,12 @@ from typing import Any, NamedTuple
 
 import turnlog
 from harness import Report, bench, quantile, seconds, shared
+from quality.chains import recorded, steps
 from turnlog.errors import TurnlogError
 from turnlog.log.messages import ToolCall, ToolResult
 from turnlog.providers import PROVIDERS
 from turnlog.tokens import counter_for
+from turnlog.tokens.counters import count_message
 
 APIS = {
     "openai.chat": "openai-chat",
@@ -159,6 +161,125 @@ def table(report: Report, rows: list[Row | None], title: str, misses: int) -> No
     report.row(f"{title}cannot be read", {"requests": rows.count(None)})
 
 
+# Rows that the table by model leaves out, by the reason
+_OTHERWISE_BILLED = {
+    "answered by a newer model: Gemini 2.0 does not think": (
+        "d27dc06939fcd201",
+        "026e6e3b8838107e",
+        "138ac737a42a84d3",
+    ),
+    "billed with an earlier hidden prompt of Sonnet 4.5, 308 tokens": (
+        "265daf17bb1cdc6e",
+        "5bf4be83b087d3da",
+        "f16e5aad189a8f23",
+        "b2a30abbe6d3d50d",
+        "cf624828c623f568",
+        "3cc885bfb9537d85",
+    ),
+}
+_OF_ROW = {name: reason for reason, names in _OTHERWISE_BILLED.items() for name in names}
+_IN_BODY = (
+    (r'"defer_loading": ?true', "tools that the provider keeps back: it adds what the request does not say"),
+    (r'"type": ?"search_result"', "search results: citations add a prompt"),
+    (r'"type": ?"(redacted_)?thinking", ?"(thinking|data|signature)"', "earlier thinking, of which a part is dropped"),
+    (r'"(inlineData|inline_data|fileData|file_data)"|"type": ?"(image|document|file|input_image|image_url)"', "media"),
+)
+
+
+def judges(row: dict[str, Any]) -> bool:
+    """Whether the table by model is about the model of a row."""
+    model = model_of(row)
+    known = bool(MODELS.match(model)) and not OTHER_MODELS.search(model)
+    return known and api_of(row) in ("anthropic", "google") and bool(row["input_tokens"])
+
+
+def left_out(row: dict[str, Any]) -> str:
+    """Why the table by model cannot judge a row; empty if it can."""
+    body, told = row["request"], (row["usage"] or {}).get("promptTokensDetails") or []
+    if row["id"] in ODD:
+        return "a body that does not fit its usage, as the recording notes"
+    if row["id"] in _OF_ROW:
+        return _OF_ROW[row["id"]]
+    if row["tier"].startswith("B") or any(each.get("modality", "TEXT") != "TEXT" for each in told):
+        return "media"
+    if not _functions_only(row):
+        return "tools of the provider's own"
+    if body.get("previous_response_id") or body.get("conversation"):
+        return "a conversation that the provider keeps"
+    text = json.dumps(body)
+    return next((reason for pattern, reason in _IN_BODY if re.search(pattern, text)), "")
+
+
+def undated(model: str) -> str:
+    """A model's name without its date, region, vendor and edition."""
+    name = re.sub(r"^.*(?=claude-|gemini-)", "", model)
+    return re.sub(r"(-latest|-\d{8}|-\d{3}|-0)$", "", re.sub(r"-v\d+(:\d+)?$", "", name))
+
+
+def sessions() -> list[Row]:
+    """The requests of sessions whose transcripts have all of the input: system text and messages, without tools."""
+    found: list[Row] = []
+    for chain, session in recorded(quick=True):
+        if chain["format"] != "mini-swe-traj":
+            continue
+        total = 0
+        for new, answer, bill in steps(session):
+            counter = counter_for("openai-chat", bill.model)
+            total += sum(count_message(spoken.message, counter).tokens for spoken in new)
+            if bill.usage.input and "gemini" in bill.model:
+                name = f"{chain['file']}, {bill.usage.input} tokens"
+                model = bill.model.rsplit("/", 1)[-1]
+                found.append(Row("sessions", chain["file"], bill.usage.input, total, "estimated", name, model))
+            total += sum(count_message(spoken.message, counter).tokens for spoken in answer)
+    return found
+
+
+def by_model(report: Report, rows: list[dict[str, Any]], folder: Path, misses: int) -> None:
+    """Whole requests to Claude and Gemini without any bill before: the error by model, and what is left out, why.
+
+    Of each model: the median of the error, its size at p95, and how much too low it is at p95; then its size at p95
+    for requests of 200 tokens or more, in which a token or two makes no difference."""
+    reasons: dict[str, int] = defaultdict(int)
+    models: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if not judges(row):
+            continue
+        if reason := left_out(row):
+            reasons[reason] += 1
+        elif judged := counted(row, folder / "blobs", "", vertex=True):
+            models[undated(judged.model)].append(judged)
+    for judged in sessions():
+        models[judged.model].append(judged)
+        models[f"{judged.model}, of these in sessions"].append(judged)
+    report.say("whole requests, without bills before:")
+    for name, members in sorted(models.items()):
+        report.row(f"  {name}", _errors(members))
+        for judged in sorted(members, key=lambda judged: -judged.off)[:misses]:
+            report.say(f"    {judged.id} {judged.model}: billed {judged.billed}, counted {judged.counted}")
+    for reason, times in sorted(reasons.items()):
+        report.row(f"  left out: {reason}", {"requests": times})
+
+
+def claims(report: Report, judged: list[Row | None]) -> None:
+    """How many counts are called exact, and how many of these are not what was billed."""
+    exact = [row for row in judged if row is not None and row.certainty == "exact"]
+    wrong = [row for row in exact if row.counted != row.billed]
+    report.row("called exact", {"requests": len(exact), "wrong": len(wrong)})
+    for row in wrong:
+        report.say(f"    {row.id} {row.model}: billed {row.billed}, counted {row.counted}")
+
+
+def _errors(members: list[Row]) -> dict[str, float]:
+    errors = [100 * (row.counted - row.billed) / row.billed for row in members]
+    figures: dict[str, float] = {"requests": len(errors), "% median": statistics.median(errors)}
+    figures["% error, p95"] = quantile((abs(error) for error in errors), 0.95)
+    figures["% under, p95"] = max(0.0, -quantile(errors, 0.05))
+    large = [abs(error) for error, row in zip(errors, members, strict=True) if row.billed >= 200]
+    if large:
+        figures |= {"of 200 tokens or more": len(large), "% error there, p95": quantile(large, 0.95)}
+    return figures
+
+
 def hard(report: Report) -> None:
     """A megabyte of texts that tokenizers are known to choke on, against counts of 100,000 characters each."""
     noise = random.Random(7).randbytes(750_000)
@@ -190,10 +311,12 @@ def counts(report: Report, *, most: int = 1_000_000, misses: int = 0) -> None:
     inside = [row for row in rows if in_population(row)]
     judged = [counted(row, folder / "blobs", group_of(row), vertex=False) for row in inside]
     table(report, judged, "", misses)
+    claims(report, judged)
     aware = [counted(row, folder / "blobs", "google", vertex=True) for row in inside if api_of(row) == "google"]
     table(report, aware, "where Vertex AI is named as the provider: ", 0)
     seen = {row["id"] for row in inside}
     outside = [row for row in rows if row["id"] not in seen and api_of(row) and row["input_tokens"]]
     others = [counted(row, folder / "blobs", f"{row['api']}, tier {row['tier'][0]}", vertex=False) for row in outside]
     table(report, others, "outside the population: ", misses)
+    by_model(report, rows, folder, misses)
     hard(report)

@@ -18,7 +18,7 @@ def test_a_body_by_kind(turnlog: Any, tmp_path: Path) -> None:
     """A line for the whole, a line for each kind that has tokens, from a file or standard input."""
     (tmp_path / "body.json").write_text(json.dumps(BODY), "utf-8")
     ended = turnlog("count", "body.json")
-    assert ended == (0, "15 tokens, exact (gpt-4o:4)\n        3  system\n        1  user\n       11  framing\n", "")
+    assert ended == (0, "15 tokens, exact (gpt-4o:5)\n        3  system\n        1  user\n       11  framing\n", "")
     assert turnlog("count", "-", stdin=json.dumps(BODY).encode()) == ended
 
 
@@ -36,7 +36,7 @@ def test_another_model(turnlog: Any, transcript: Path) -> None:
     """A newer tokenizer takes more tokens for the same conversation."""
     (old,) = turnlog("count", "transcript.jsonl", "--model", "claude-opus-4-6", "--json").rows
     (new,) = turnlog("count", "transcript.jsonl", "--model", "claude-opus-4-8", "--json").rows
-    assert (old["counter"], new["counter"]) == ("claude-3:4", "claude-4.8:4")
+    assert (old["counter"], new["counter"]) == ("claude-3-497:5", "claude-4.8:5")
     assert old["tokens"] < new["tokens"] < old["tokens"] * 1.5
 
 

@@ -75,7 +75,7 @@ def test_plain_requests_are_exact(provider: str, tokens: int) -> None:
 def test_the_model_given_wins_over_the_bodys() -> None:
     """A body counts for the model asked about, wherever it was written for."""
     ours, theirs = (turnlog.count(BODIES["openai-chat"], model=model) for model in ("", "claude-opus-4-8"))
-    assert (ours.counter, theirs.counter) == ("gpt-4o:4", "claude-4.8:4")
+    assert (ours.counter, theirs.counter) == ("gpt-4o:5", "claude-4.8:5")
     assert theirs.tokens > ours.tokens
 
 
@@ -108,7 +108,7 @@ def test_a_counter_of_ones_own() -> None:
     """A counter that is given counts, and says so."""
     counter = FactoredCounter(claude_family("claude-sonnet-4-5"), texts=len, name="letters-1")
     found = turnlog.count(BODIES["anthropic"], counter=counter)
-    assert (found.counter, found.parts["user"]) == ("claude-3:4+letters-1", len("Rain in Oslo?"))
+    assert (found.counter, found.parts["user"]) == ("claude-3:5+letters-1", len("Rain in Oslo?"))
 
 
 def test_what_is_no_request_is_refused() -> None:
@@ -181,7 +181,7 @@ def test_what_a_provider_has_parts_of_its_own_for_is_counted(provider: str, mess
     large: requests beyond the window pass for small ones."""
     found = turnlog.count({speaker(provider).conversation: messages}, provider=provider)
     said = turnlog.count({"model": "gpt-4o", "input": PAGE}).tokens
-    assert said < found.tokens < 1.4 * said
+    assert 0.9 * said < found.tokens < 1.4 * said
     assert found.certainty == "estimated"
 
 

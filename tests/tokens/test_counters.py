@@ -14,37 +14,42 @@ import turnlog
 from turnlog.log.messages import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
 from turnlog.log.usage import Count
 from turnlog.tokens import Counter, FactoredCounter, OpenAICounter, Tally, counter_for
+from turnlog.tokens.approximate import MARK, marked
 from turnlog.tokens.counters import count_frame, count_message, count_tools
-from turnlog.tokens.families import claude_family
+from turnlog.tokens.families import claude_family, gemini_family
 from turnlog.tokens.openai import typescript
 
 MODELS = {
-    ("openai-chat", "gpt-4o-2024-08-06"): "gpt-4o:4",
-    ("openai-chat", "gpt-4"): "gpt-4:4",
-    ("openai-chat", "gpt-4-0613"): "gpt-4:4",
-    ("openai-chat", "gpt-35-turbo"): "gpt-4:4",
-    ("openai-chat", "gpt-4.1"): "gpt-4o:4",
-    ("openai-responses", "gpt-5.2"): "gpt-5-responses:4",
-    ("openai-responses", "gpt-6-astra"): "gpt-5-responses:4",
-    ("openai-responses", "o3-mini"): "o3-responses:4",
-    ("openai-chat", "ft:gpt-4o-mini:acme::x1"): "gpt-4o-mini:4",
-    ("openai-chat", "gpt-9"): "gpt-new:4",
-    ("openai-chat", "llama-4"): "unknown-llama-4:4",
-    ("openai-chat", "google/gemini-3-pro-preview"): "gemini-3:4",
-    ("openai-chat", "anthropic/claude-sonnet-4.5"): "claude-3:4",
-    ("anthropic", "claude-sonnet-4-20250514"): "claude-3-312:4",
-    ("anthropic", "claude-3-5-haiku-latest"): "claude-3-264:4",
-    ("anthropic", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"): "claude-3:4",
-    ("anthropic", "claude-opus-4-6"): "claude-3:4",
-    ("anthropic", "claude-opus-4-7"): "claude-4.7:4",
-    ("anthropic", "claude-opus-4-8"): "claude-4.8:4",
-    ("anthropic", "claude-sonnet-5"): "claude-4.8:4",
-    ("anthropic", ""): "claude-4.8:4",
-    ("google", "gemini-2.0-flash-001"): "gemini-2:4",
-    ("google", "gemini-2.5-flash"): "gemini-2.5:4",
-    ("google", "gemini-flash-latest"): "gemini-3:4",
-    ("google-vertex", "gemini-2.5-flash"): "gemini-vertex:4",
-    ("", ""): "unknown:4",
+    ("openai-chat", "gpt-4o-2024-08-06"): "gpt-4o:5",
+    ("openai-chat", "gpt-4"): "gpt-4:5",
+    ("openai-chat", "gpt-4-0613"): "gpt-4:5",
+    ("openai-chat", "gpt-35-turbo"): "gpt-3.5:5",
+    ("openai-chat", "gpt-3.5-turbo-0125"): "gpt-4:5",
+    ("openai-chat", "gpt-4.1"): "gpt-4o:5",
+    ("openai-responses", "gpt-5.2"): "gpt-5-responses:5",
+    ("openai-responses", "gpt-6-astra"): "gpt-5-responses:5",
+    ("openai-responses", "o3-mini"): "o3-mini-responses:5",
+    ("openai-chat", "ft:gpt-4o-mini:acme::x1"): "gpt-4o-mini:5",
+    ("openai-chat", "gpt-9"): "gpt-new:5",
+    ("openai-chat", "llama-4"): "unknown-llama-4:5",
+    ("openai-chat", "google/gemini-3-pro-preview"): "gemini-3-pro:5",
+    ("openai-chat", "anthropic/claude-sonnet-4.5"): "claude-3:5",
+    ("anthropic", "claude-sonnet-4-20250514"): "claude-3-312:5",
+    ("anthropic", "claude-3-5-haiku-latest"): "claude-3-264:5",
+    ("anthropic", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"): "claude-3:5",
+    ("anthropic", "claude-opus-4-6"): "claude-3-497:5",
+    ("anthropic", "claude-opus-4-7"): "claude-4.7:5",
+    ("anthropic", "claude-opus-4-8"): "claude-4.8:5",
+    ("anthropic", "claude-sonnet-5"): "claude-4.8-355:5",
+    ("anthropic", "claude-opus-5"): "claude-4.8-286:5",
+    ("anthropic", "claude-fable-5"): "claude-4.8:5",
+    ("anthropic", ""): "claude-4.8:5",
+    ("google", "gemini-2.0-flash-001"): "gemini-2:5",
+    ("google", "gemini-2.5-flash"): "gemini-2.5:5",
+    ("google", "gemini-flash-latest"): "gemini-3:5",
+    ("google-vertex", "gemini-2.5-flash"): "gemini-2.5-vertex:5",
+    ("google-vertex", "gemini-3-flash"): "gemini-vertex:5",
+    ("", ""): "unknown:5",
 }
 PARTS = st.one_of(
     st.builds(Text, st.text(max_size=40)),
@@ -163,7 +168,7 @@ def test_reasoning_counts_while_its_turn_lasts() -> None:
     assert counter.messages((user, thought, user)).assistant == 0
     gemini = counter_for("google", "gemini-3-pro")
     call = Message("assistant", (ToolCall("c", "f", {}, signature="x" * 100, provider="google"),))
-    assert gemini.messages((user, call)).assistant - gemini.messages((user, call, user)).assistant == 20
+    assert gemini.messages((user, call)).assistant - gemini.messages((user, call, user)).assistant == 15
     newer = counter_for("google", "gemini-3.5-flash")  # bills the thoughts of earlier turns, too
     assert newer.messages((user, call)).assistant == newer.messages((user, call, user)).assistant
 
@@ -248,7 +253,7 @@ def test_tools_cost_what_providers_add() -> None:
     assert claude.tools([]).tokens == gpt.tools([]).tokens == 0
     assert gpt.frame(system=False, tools=True).tokens - gpt.frame(system=True, tools=True).tokens == 4
     assert count_tools(tools, gpt).tokens == gpt.text(typescript(tools)) + 5
-    assert count_frame(gpt, system=True, tools=True) == Count(3, "gpt-4o:4", "exact")
+    assert count_frame(gpt, system=True, tools=True) == Count(3, "gpt-4o:5", "exact")
 
 
 def test_encoded_blobs_are_no_prose() -> None:
@@ -257,12 +262,77 @@ def test_encoded_blobs_are_no_prose() -> None:
     claude, gpt = counter_for("anthropic", "claude-sonnet-4-5"), counter_for("openai-chat", "gpt-4o")
     family = claude_family("claude-sonnet-4-5")
     around = "The file holds: "
-    assert claude.text(around + blob) == round(gpt.text(around) * family.said + gpt.text(blob) * family.base64)
-    assert claude.text("x" * 40 + " y") == round(gpt.text("x" * 40 + " y") * family.said)
+    prose = family.weights.tokens(around, gpt.text(around))
+    assert claude.text(around + blob) == round(prose + gpt.text(blob) * family.base64)
+    assert claude.text("x" * 40 + " y") == round(family.weights.tokens("x" * 40 + " y", gpt.text("x" * 40 + " y")))
+
+
+@given(st.text(max_size=200))
+def test_weights_stay_within_their_bounds(text: str) -> None:
+    """A text unlike all that the weights were fitted to, counted as nothing or as many times what it is."""
+    gpt = counter_for("openai-chat", "gpt-4o").text(text)
+    for target in (("anthropic", "claude-sonnet-4-5"), ("anthropic", "claude-opus-5"), ("google", "gemini-3-pro")):
+        assert round(0.85 * gpt) <= counter_for(*target).text(text) <= round(2.6 * gpt)
+
+
+def test_code_counts_more_where_the_vocabulary_is_smaller() -> None:
+    """Code for a Claude from 4.7 on, counted by a factor for prose: a request over its window by a tenth."""
+    code = "def add_all(firstValue: int, *otherValues: int) -> int:\n    return sum([firstValue, *otherValues])\n" * 40
+    prose = "The results of all the tests that were run by the others are on the page about it. " * 40
+    gpt, older, newer = (
+        counter_for(*target)
+        for target in (("openai-chat", "gpt-4o"), ("anthropic", "claude-opus-4-5"), ("anthropic", "claude-opus-5"))
+    )
+    assert newer.text(code) > 1.5 * gpt.text(code) and newer.text(code) > 1.2 * older.text(code)
+    assert older.text(prose) < older.text(code) * gpt.text(prose) / gpt.text(code)
+
+
+def test_arguments_are_shown_to_claude_without_escapes() -> None:
+    """A file that a call writes, counted with a backslash for each of its lines and quotes."""
+    counter = FactoredCounter(claude_family("claude-sonnet-4-5"), texts=len)
+    content = 'print("a")\n' * 100
+    call = Message("assistant", (ToolCall("1", "write", {"path": "a.py", "content": content, "mode": 420}),))
+    tally = counter.messages((call,))
+    assert tally.assistant == len("write" + "path" + "content" + "mode" + "a.py" + content + "420")
+    assert tally.framing == 3 + 25 + 3 * 14
+
+
+def test_results_of_parallel_calls_repeat_their_names() -> None:
+    """Requests with many parallel calls, too small by some tokens for each."""
+    counter = FactoredCounter(claude_family("claude-sonnet-4-5"), texts=len)
+    calls = [ToolCall(str(n), "look", {}) for n in range(3)]
+    apart = sum(counter.messages((Message("assistant", (call,)),)).tokens for call in calls)
+    assert counter.messages((Message("assistant", tuple(calls)),)).tokens - apart == 3 * 4 + 25 - 3 * 3 - 2 * 3
+
+
+def test_gemini_reads_declarations_between_special_tokens() -> None:
+    """Bills of Gemini 3 agree with this form to the token; JSON counts a tenth less."""
+    shown = marked(Tool("at", "Look.", {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}))
+    assert shown.replace(MARK, "|") == (
+        "|declaration:at{description:|Look.|,parameters:{type:|OBJECT|,properties:{x:{type:|NUMBER|}},required:[|x|]}}|"
+    )
+    assert marked(Tool("at", "Look.")).replace(MARK, "|") == "|declaration:at{description:|Look.|}|"
+    counter = FactoredCounter(gemini_family("gemini-3-flash"), texts=len)
+    result = ToolResult("1", "at", (Text("plain words"),))
+    assert counter.messages((Message("user", (result,)),)).tool_results == len("_response:at{output:_plain words_}_")
+
+
+def test_only_signatures_of_streams_count_for_gemini_2_5() -> None:
+    """Each request of a tool loop too large by the thoughts of its answers, which are not billed."""
+    counter = counter_for("google", "gemini-2.5-flash")
+    whole, chunks = b"\x0a\xe8\x07" + bytes(1000), b"\x0a\x64" + bytes(100) + b"\x0a\xe8\x06" + bytes(872)
+    made = {
+        kind: counter.messages(
+            (Message("assistant", (ToolCall("1", "f", {}, signature=base64.b64encode(signature).decode()),)),)
+        ).tokens
+        for kind, signature in {"none": b"", "whole": whole, "stream": chunks}.items()
+    }
+    assert made["whole"] == made["none"]
+    assert made["stream"] - made["none"] == pytest.approx(1300 * 0.125, rel=0.05)
 
 
 def test_a_better_tokenizer_can_be_plugged_in() -> None:
     """A tokenizer of one's own counts texts, and its name stands in every count."""
     counter = FactoredCounter(claude_family("claude-opus-4-5"), texts=len, name="letters-1")
     count = count_message(Message("user", (Text("hello"),)), counter)
-    assert count == Count(5 + 3, "claude-3:4+letters-1", "estimated")
+    assert count == Count(5 + 3, "claude-3:5+letters-1", "estimated")

@@ -180,7 +180,7 @@ class OpenAICounter:
         reasoning if it is still billed (`thinking`)."""
         family = self._family
         counts = {"system": 0, "user": 0, "assistant": 0, "images": 0}
-        certainty: Certainty = "exact" if family.sure else "estimated"
+        certainty: Certainty = "exact" if self._api in family.sure else "estimated"
         spoken = not message.parts
         for part in message.parts:
             if isinstance(part, ToolResult) or (isinstance(part, Reasoning) and not thinking):
