@@ -37,7 +37,7 @@ _WORKED = 8  # texts, calls and results of a turn that has something to report
 _REPORT = 600  # characters of a text that is a report, wherever it stands
 
 # Worth of a character, in thousandths.
-_PLAIN, _REPORTED, _PASSING = 4_500, 9_000, 1_000
+_PLAIN, _REPORTED, _PASSING = 3_000, 10_000, 500
 _NEWEST = (30_000, 14_000, 11_000)  # of the newest reports
 _NEWEST_SHARE = 0.12  # of the room, for each of them
 _TOLD = 25  # percent that each telling word adds
