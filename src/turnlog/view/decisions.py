@@ -496,6 +496,7 @@ class _Detail(Struct, frozen=True):
     orders: list[tuple[int, str]] = []
     more_orders: list[tuple[int, int]] = []
     untold_orders: list[tuple[int, int]] = []
+    named_orders: bool = False
 
 
 def misfit(decision: Decision) -> str:

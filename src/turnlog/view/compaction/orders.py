@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from ...log.actions import SHRINKING
@@ -26,6 +27,7 @@ _SHARE = 0.1
 
 _HEADING = "[What the user required or forbade in records left out here, in their words; [n] is record n:]"
 _MORE = "[More of this in {}, which can be read back.]"
+_ONLY = "[The user's rules: {}.]"  # where there is no room for their words
 _READ_AGAIN = 300  # records that are read again for the orders in them that were not quoted
 _RANGES = 12  # ranges of records that are named
 
@@ -36,11 +38,12 @@ Ranges = list[tuple[int, int]]
 class Orders(Struct, frozen=True):
     """The user's orders in records that leave. `quoted` are quoted, oldest first, each with its record; for all others,
     there are ranges of their records: `more` if the orders exceed their share of the budget, `untold` if the view had
-    no room for them. A later decision may have room."""
+    no room for them. A later decision may have room. `named`: there was room only to name the records of all."""
 
     quoted: tuple[tuple[int, str], ...] = ()
     more: tuple[tuple[int, int], ...] = ()
     untold: tuple[tuple[int, int], ...] = ()
+    named: bool = False
 
     @classmethod
     def of(cls, detail: dict[str, Any]) -> Orders:
@@ -48,7 +51,8 @@ class Orders(Struct, frozen=True):
         more_orders, untold = (
             tuple((a, b) for a, b in detail.get(key, ())) for key in ("more_orders", "untold_orders")
         )
-        return cls(tuple((n, sentence) for n, sentence in detail.get("orders", ())), more_orders, untold)
+        quoted = tuple((n, sentence) for n, sentence in detail.get("orders", ()))
+        return cls(quoted, more_orders, untold, detail.get("named_orders", False))
 
     def after(self, summary: str) -> str:
         """The summary with the orders at its end."""
@@ -57,6 +61,8 @@ class Orders(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The note that a view shows; "" if there is nothing to show."""
+        if self.named:
+            return _ONLY.format(_named(_joined([*self.more, *self.untold])))
         if not self.quoted and not self.more:
             return ""
         lines = [f"[{n}] {sentence}" for n, sentence in self.quoted]
@@ -72,7 +78,8 @@ class Orders(Struct, frozen=True):
     def detail(self) -> dict[str, Any]:
         """The entries of a decision that shows these orders."""
         entries = {"orders": self.quoted, "more_orders": self.more, "untold_orders": self.untold}
-        return {key: [list(entry) for entry in value] for key, value in entries.items() if value}
+        listed: dict[str, Any] = {key: [list(entry) for entry in value] for key, value in entries.items() if value}
+        return {**listed, "named_orders": True} if self.named else listed
 
 
 def _named(ranges: Sequence[tuple[int, int]]) -> str:
@@ -177,7 +184,9 @@ def _fitting(
     untold: Ranges = []
     while orders.text and situation.ports.count(orders.message) > room:
         if not orders.quoted:
-            return Orders(untold=_joined([*untold, *orders.more]))
+            named = Orders(untold=_joined([*untold, *orders.more]), named=True)
+            fits = situation.ports.count(named.message) <= room
+            return named if fits else msgspec.structs.replace(named, named=False)
         going = 1 + len(orders.quoted) // 8
         untold += [(n, n) for n, _ in orders.quoted[:going]]
         orders = Orders(orders.quoted[going:], orders.more, _joined(untold))
