@@ -7,7 +7,7 @@ ends of the text. A line of source code in the result of a call that worked is n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -87,7 +87,7 @@ _AFTER = lazy_pattern(
 _SPELLED = lazy_pattern(r'"(?:msg|message|error|detail)"\s*:\s*"((?:[^"\\]|\\.)+)"')
 # Programs whose exit status 1 is not an error: they found nothing, or the files that they compared differ.
 _SEEKING = lazy_pattern(
-    r"(?:\S*/)?(?:[ef]?grep|rg|ag|ack|pgrep|which|test|\[|diff|cmp|git(?: -C \S+)? (?:grep|diff))(?=\s|$)"
+    r"(?:\S*/)?(?:[ef]?grep|rg|ag|ack|pgrep|which|test|\[|diff|cmp|git(?: -C \S+)? (?:grep|diff|config))(?=\s|$)"
 )
 _COMPARING = lazy_pattern(r"(?:\S*/)?(?:diff|cmp|git(?: -C \S+)? diff)\b")
 _SHOWING = lazy_pattern(
@@ -104,7 +104,7 @@ _ANNOUNCED = lazy_pattern(r"\s*[\w/~'\"(]")
 _MASKED = lazy_pattern(r"[|;]")  # the status of a command is not that of its call
 
 
-REFUSED = "refused by the user"
+REFUSED, BESIDE = "refused by the user", "not run, as a call beside it failed"
 
 _REASON = 2_000  # characters at the beginning of a result that are searched for a refusal
 # The wordings of Claude Code, cline and its relatives, gemini-cli and turnlog itself.
@@ -155,7 +155,7 @@ def failure_of(text: str, outcome: Outcome) -> Failure | None:
     if (reason := refusal_of(text)) is not None:
         return Failure(REFUSED, True, None, "canceled", reason)
     if outcome != "ok" and _BESIDE.match(text):
-        return Failure("", False, None, "canceled")
+        return Failure(BESIDE, False, None, "canceled")
     status = _exit_of(text[:_STATUS]) or _exit_of(text[-_STATUS:])
     code = int(status[1]) if status is not None else None
     if outcome == "ok" and not (code if code is not None else _looks_failed(text)):
@@ -201,7 +201,7 @@ def _telling(text: str, outcome: Outcome, code: int | None) -> tuple[str, bool]:
     """The line that says best what went wrong, and whether it looks like an error: the last that names an exception,
     the first that a compiler or test wrote, the first that begins or sounds like an error; else, of a tool's message
     the first, of a command's output the last."""
-    cut = text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}"
+    cut = text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{_from_a_line(text[-_ENDS:])}"
     lines = [line for line in (_unframed(line.rstrip()) for line in without_escapes(cut).splitlines()) if line.strip()]
     telling = [line for line in lines if not (_LABEL.match(line) or _is_status(line))]
     if outcome in ("timeout", "canceled", "aborted", "lost"):  # what it said until then may be anything
@@ -214,6 +214,11 @@ def _telling(text: str, outcome: Outcome, code: int | None) -> tuple[str, bool]:
         return clip(_continued(found, lines, telling), _LINE), True
     sentences = [line for line in own or telling if _SENTENCE.match(line)] if code is None or code >= 0 else []
     return clip(sentences[0 if code is None else -1], _LINE) if sentences else "", False
+
+
+def _from_a_line(end: str) -> str:
+    """The end of a text without the rest of a line at its beginning, unless it is all one line."""
+    return end.partition("\n")[2].strip("\n") or end
 
 
 def _candidates(lines: Sequence[str], telling: Sequence[str]) -> Iterator[str]:
@@ -270,14 +275,14 @@ class Subject(NamedTuple):
     commands: tuple[tuple[str, ...], ...] = ()
     masked: bool = False
 
-    def is_mended_by(self, other: Subject, text: str) -> bool:
+    def is_mended_by(self, other: Subject, text: Callable[[], str]) -> bool:
         """Whether another call, which worked and had this result, shows that this one works now: it is told the same,
         or its commands cover all of this one's, and hide no failure."""
         if self.tool != other.tool:
             return False
         if self.told == other.told:
             return True
-        if not self.commands or (other.masked and _shows_failure(text)):
+        if not self.commands or (other.masked and _shows_failure(text())):
             return False
         return all(any(_covers(there, here) for there in other.commands) for here in self.commands)
 
