@@ -33,7 +33,7 @@ def sentences_of(text: str) -> Iterator[str]:
     if "```" in text or "~~~" in text:
         text = _CODE.sub("\n", text)
     for piece in _BREAK.split(text):
-        sentence = _EXCLAIMED.sub("", " ".join(_MARKS.sub("", piece).split()), count=1)
+        sentence = _EXCLAIMED.sub("", " ".join(_MARKS.sub("", piece).replace("**", "").split()), count=1)
         if len(sentence) >= (_SHORTEST if sentence.isascii() else _SHORTEST_WIDE):
             yield sentence
 

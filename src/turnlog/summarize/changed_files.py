@@ -263,7 +263,9 @@ class FileChanges(Generic[File]):
         if tree == "commit":
             self.committed = n
             return
-        files = [file for file in self._changed() if self.committed < file.changed < n]
+        files = [file for file in self._changed() if self.committed < file.changed]
+        if tree != "unstash":  # what the same call changes comes after it
+            files = [file for file in files if file.changed < n]
         if tree in ("undo", "stash"):
             for file in files:
                 if file.change not in ("created", "undone"):

@@ -115,6 +115,7 @@ _CALL = 60  # characters of a call that identify it
 _EXPLAINED = 160  # characters of a sentence of the agent that explains an error
 _NEAR = 3  # results after a failure within which the agent explains it
 _TEXTS = 2  # texts of the agent that are looked at
+_ALSO, _OTHERS = 40, 2  # characters of other calls that failed with the same error, and how many are named
 _OPEN = "not seen to work since"
 _FOLDER = lazy_pattern(r"^(command|cmd)=cd \S+ (?:&&|;) ")
 _RECORD = attrgetter("record")
@@ -143,16 +144,17 @@ def errors(said: Sequence[Said], staying: Sequence[Said] = ()) -> list[tuple[int
             continue
         if not entry.error or entry.note.failure is None:
             for failed, _ in fold.works(call, entry.record, lambda entry=entry: entry.text):  # type: ignore[misc]
-                _mended(by_call[id(failed)], failed, call)
+                if (trouble := by_call.get(id(failed))) is not None:
+                    _mended(trouble, failed, call)
             continue
         failed, error = fold.fails(call, entry.record, entry.record, entry.note.failure)
         if failed.said == BESIDE:
             continue
         refused = entry.note.failure.said == REFUSED  # a call is allowed or not, whatever the reason
-        trouble = troubles.setdefault((_called(call) if refused else error, refused), _Trouble([]))
-        trouble.failed.append((positions.get(id(entry), -1), failed))
-        trouble.rank, trouble.end = (1 if failed.outcome == "canceled" else 0), ""
-        by_call[id(failed)] = trouble
+        one = troubles.setdefault((_called(call) if refused else error, refused), _Trouble([]))
+        one.failed.append((positions.get(id(entry), -1), failed))
+        one.rank, one.end = (0 if failed.is_error else 1), ""
+        by_call[id(failed)] = one
     lines = []
     for trouble in troubles.values():
         index = max(index for index, _ in trouble.failed)
@@ -173,14 +175,16 @@ def _line(trouble: _Trouble, said: Sequence[Said], last: Said) -> str:
     """What is told of the calls that failed with one error; `last` is the last result with it."""
     times = len(trouble.failed)
     text = REFUSED if last.note.failure is not None and last.note.failure.said == REFUSED else last.error
-    again = f" ({times} times since [{trouble.failed[0][1].result}])" if times > 1 else ""
+    call, first = last.asked, trouble.failed[0][1]
+    also = {_called(failed.call).partition(" ")[2][:_ALSO]: None for _, failed in reversed(trouble.failed[:-1])}
+    also.pop(_called(trouble.failed[-1][1].call).partition(" ")[2][:_ALSO], None)
+    others = "".join(f", also {brief}" for brief in [*also][:_OTHERS] if brief)
+    again = f" ({times} times since [{first.result}]{others})" if times > 1 else ""
     end = trouble.end or (f"; {_OPEN}" if trouble.rank == 0 else "")
     why = ""
-    if trouble.rank != 1 and text != REFUSED:
-        places = (index for index, _ in reversed(trouble.failed) if index >= 0)
-        fixed = max(failed.fixed for _, failed in trouble.failed)
-        why = next(filter(None, (_explained(said, index, fixed) for index in places)), "")
-    call = last.asked
+    if trouble.rank != 1:
+        told = (_explained(said, index, failed.fixed) for index, failed in reversed(trouble.failed) if index >= 0)
+        why = next(filter(None, told), "")
     called = _called(call) if isinstance(call, ToolCall) else last.tool
     return f"[{last.record}] {called}: {text}{again}{end}" + (f': "{why}"' if why else "")
 
