@@ -23,6 +23,7 @@ SHELLS = ("", "bash", "sh", "shell", "zsh", "console", "mswea_bash_command")
 _READ = 3_000  # characters of a result whose line numbers are read
 _NUMBER = lazy_pattern(r"[ \t]*(\d{1,7})(?:→|\t|: ?|\| ?)")
 
+
 def changes_in(call: ToolCall) -> list[FileWrite]:
     """The changes that a call makes to files, each file once."""
     return writes_of(call, changes_of(call, spelled(call)))

@@ -14,6 +14,7 @@ Kind = Literal["file", "symbol", "command", "url", "error", "id", "branch", "per
 Who = Literal["user", "assistant", "call", "result", "disk"]
 """Who mentioned it: a message's author, a tool call or its result, or a recorded change of a file."""
 
+
 class Entity(Struct, gc=False):
     """A thing that the conversation is about.
 

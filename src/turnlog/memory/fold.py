@@ -221,7 +221,10 @@ class Memory:
     def is_changing_files(self) -> bool:
         """Whether a call without a result may still fail, and so not have changed its files. One that has waited for
         hundreds of records is not waited for any longer."""
-        return any((call.writes.before or call.writes.trees) and self.last - call.record <= _PATIENCE for call in self._calls.values())
+        return any(
+            (call.writes.before or call.writes.trees) and self.last - call.record <= _PATIENCE
+            for call in self._calls.values()
+        )
 
     @property
     def errors(self) -> Sequence[Entity]:

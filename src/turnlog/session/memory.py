@@ -129,9 +129,7 @@ class DigestFiles:
         memory = self._memory
         if memory is None or not self._take(memory, most):
             start, kept, decisions = _newest_kept(self._store.of_kinds(self._id, ("decision",), reverse=True))
-            memory = self._memory = FileMemory.after(
-                start, kept.entities(start), Rewinds.of(decisions), kept.committed
-            )
+            memory = self._memory = FileMemory.after(start, kept.entities(start), Rewinds.of(decisions), kept.committed)
             self._more, self._seen = kept.more, decisions[-1].n if decisions else 0
             self._take(memory, most)
         return memory

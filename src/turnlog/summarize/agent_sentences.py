@@ -21,8 +21,13 @@ _PROCESS = lazy_pattern(
     r"|testing|verifying|updating|fixing)\b|try(?:ing)? again|one moment|back to|moving on)",
     re.IGNORECASE,
 )
-_TALK = lazy_pattern(r"\W*(?:perfect|excellent|great|good|done|thanks?|sorry|you[’']re (?:absolutely )?right)\b[^.]{0,20}$", re.IGNORECASE)
-_EXCLAIMED = lazy_pattern(r"^\W*(?:perfect|excellent|great|good|nice|ah|aha|hmm|okay|ok|found it|done)[!.,:]+\s+(?=\S)", re.IGNORECASE)
+_TALK = lazy_pattern(
+    r"\W*(?:perfect|excellent|great|good|done|thanks?|sorry|you[’']re (?:absolutely )?right)\b[^.]{0,20}$",
+    re.IGNORECASE,
+)
+_EXCLAIMED = lazy_pattern(
+    r"^\W*(?:perfect|excellent|great|good|nice|ah|aha|hmm|okay|ok|found it|done)[!.,:]+\s+(?=\S)", re.IGNORECASE
+)
 _CUT = lazy_pattern(r"[:,;(\[{`]$|\.\.\.$|…$")  # what only announces, or stops before its end
 
 
@@ -40,7 +45,9 @@ def sentences_of(text: str) -> Iterator[str]:
 
 def is_process(sentence: str) -> bool:
     """Whether a sentence only says what the agent is about to do, is polite, or announces what is not in it."""
-    return _PROCESS.match(sentence) is not None or _TALK.match(sentence) is not None or _CUT.search(sentence) is not None
+    return (
+        _PROCESS.match(sentence) is not None or _TALK.match(sentence) is not None or _CUT.search(sentence) is not None
+    )
 
 
 def first_statement(text: str, longest: int) -> str:

@@ -29,7 +29,7 @@ _EXIT = lazy_pattern(
 # The name of an exception, or a word like it, before its message; not in a list of names or before a measured number.
 _EXCEPTION = lazy_pattern(r"\s*(?:E\s+)?[\w.]*(?:Error|Exception|SystemExit|Interrupt)(?![\w.=(])(?!\s*[=|])(?!: \d+ )")
 _RAISED = lazy_pattern(
-    r"\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|SystemExit|Interrupt)(?![\w.=])(?!\s*[=|])"
+    r"\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|SystemExit|Interrupt)(?![\w.=(])(?!\s*[=|])"
     r"|(?:error|fatal|panic)\b(?!\s*[=|(]))",
     re.IGNORECASE,
 )
@@ -67,6 +67,7 @@ _SOURCE = lazy_pattern(
     r"\s*(?:(?:if|for|func|def|class|return|import|from|var|let|const|type|assert|raise|throw|case|switch|except|catch"
     r"|elif|print)\b.*[{:;)\]]\s*$|(?!\w*(?:Error|Exception)\b)[\w.$]+\(.*|\d+\s*[|→\t]|//|/\*|\}|[+-]+\s?\S)"
 )
+_PLACED = lazy_pattern(r"\s*[^\s:()]+[:-]\d+(?::\d+)?[:-]|[dl-][rwxsStT-]{9}[.+@]?\s")  # of a search; of `ls -l`
 _HEADED = lazy_pattern(r"\W*error\W*$", re.IGNORECASE)
 _LABEL = lazy_pattern(
     r"\W*(?:error|stderr|stdout|output|traceback \(most recent call last\)|empty|no output|none)?\W*$", re.IGNORECASE
@@ -181,7 +182,8 @@ def is_harmless(call: object, failure: Failure) -> bool:
 
 def _looks_failed(text: str) -> bool:
     head, tail = text[:_STATUS].lstrip(), text[-_STATUS:].rstrip()
-    is_error = _is_error(_BEGINS, head.partition("\n")[0]) or _is_error(_RAISED, tail.rpartition("\n")[2])
+    last = tail.rpartition("\n")[2]
+    is_error = _is_error(_BEGINS, head.partition("\n")[0]) or (_is_error(_RAISED, last) and not _is_source(last))
     return is_error or _SUMMED.search(tail) is not None
 
 
@@ -207,13 +209,21 @@ def _telling(text: str, outcome: Outcome, code: int | None) -> tuple[str, bool]:
     if outcome in ("timeout", "canceled", "aborted", "lost"):  # what it said until then may be anything
         stopped = next(filter(_STOPPED.match, telling), "")
         return clip(stopped, _LINE), bool(stopped)
-    written = [line for line in telling if not _SOURCE.match(line)]
+    written = [line for line in telling if not _is_source(line)]
     own = [line for line in written if not _AFTER.match(line)]
     found = next(_candidates(lines, own), None) or next(_candidates(lines, written), None)
     if found is not None:
         return clip(_continued(found, lines, telling), _LINE), True
     sentences = [line for line in own or telling if _SENTENCE.match(line)] if code is None or code >= 0 else []
     return clip(sentences[0 if code is None else -1], _LINE) if sentences else "", False
+
+
+def _is_source(line: str) -> bool:
+    """Whether a line is of a program, also where a search found it, or of a listing of files."""
+    place = _PLACED.match(line)
+    if place is not None and place[0].strip()[0] in "dl-" and ":" not in place[0]:
+        return True
+    return _SOURCE.match(line, place.end() if place is not None else 0) is not None
 
 
 def _from_a_line(end: str) -> str:
