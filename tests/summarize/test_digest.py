@@ -96,8 +96,8 @@ items.0: sku=KB-88
 → [14] failed
 error: Failed to parse shop/cli.py:31
 ## Errors
-[3] bash pytest -x tests/test_import.py: E KeyError: 'total_cents'; worked at [8]: "The problem is `parse_row`: it reads \
-total_cents before it is set."
+[3] bash pytest -x tests/test_import.py: E KeyError: 'total_cents'; worked at [8]: "The problem is `parse_row`: it \
+reads total_cents before it is set."
 [14] bash ruff check shop: error: Failed to parse shop/cli.py:31; not seen to work since
 ## Open
 [11] pending: close order

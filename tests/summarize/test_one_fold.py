@@ -133,13 +133,13 @@ def test_real_transcripts_read_the_same(shared: Path) -> None:
 _PATHS = st.lists(st.sampled_from(("src", "lib", "a b", "x")), min_size=1, max_size=3).map(
     lambda parts: "/".join(parts)
 )
+_FOLDERS, _NAMES = ("", "/home/shop/", "shop/backend/"), ("a.py", "b c.md", "d, e")
 _FILES = st.builds(
     FileState,
-    st.tuples(st.sampled_from(("", "/home/me/shop/", "shop/backend/")), _PATHS, st.sampled_from(("a.py", "b c.md", "d, e")))
-    .map(lambda parts: f"{parts[0]}{parts[1]}/{parts[2]}"),
+    st.builds("{}{}/{}".format, st.sampled_from(_FOLDERS), _PATHS, st.sampled_from(_NAMES)),
     st.sampled_from(("edited", "created", "deleted", "moved", "undone", "edited by a command that failed")),
     st.integers(1, 99),
-)  # fmt: skip
+)
 
 
 @given(st.lists(_FILES, max_size=12, unique_by=lambda file: file.path))

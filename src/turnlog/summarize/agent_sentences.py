@@ -9,16 +9,18 @@ from .._platform.lazy import lazy_pattern
 
 _EXAMINED = 4_000  # characters at either end of a text whose sentences are read
 _CODE = lazy_pattern(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-_BREAK = lazy_pattern(r"\n+|(?<=[.!?])[*_`\")\]]*[ \t]+(?=[A-Z0-9\"'`*(\[«“‘])|(?<=[。！？])")
+_BREAK = lazy_pattern(r"\n+|(?<=[.!?])[*_`\")\]]*[ \t]+(?=[A-Z\"'`*(\[«“‘])|(?<=[。！？])")
 _MARKS = lazy_pattern(r"^[\s>#*\-•·–—✅❌⚠️✓✗]*(?:\d{1,2}[.)]\s+)?(?:THOUGHT:\s*)?|[\s*_]+$")
 _SHORTEST = 20  # characters of a sentence that says something
 _SHORTEST_WIDE = 8  # the same in a script without spaces
 # How agents announce what they do next, or say that they do it.
 _PROCESS = lazy_pattern(
-    r"\W*(?:(?:now|next|okay|ok|good|great|perfect|excellent|first|finally|so|then|alright|right|yes|wait|hmm|ah)[,.!:;—– -]+)*"
-    r"(?:now\b|let me|let[’']s|let us|i[’'](?:ll|m)\b|i (?:will|want to|should|am|can|could|have to|need to (?:see|check|look|find|read"
-    r"|verify|know|understand))\b|(?:trying|running|checking|continuing|looking|reading|waiting|working|starting"
-    r"|testing|verifying|updating|fixing)\b|try(?:ing)? again|one moment|back to|moving on)",
+    r"\W*(?:(?:now|next|okay|ok|good|great|perfect|excellent|first|finally|so|then|alright|right|yes|wait|hmm|ah)"
+    r"[,.!:;—– -]+)*"
+    r"(?:now\b|let me|let[’']s|let us|i[’'](?:ll|m)\b|i (?:will|want to|should|am|can|could|have to)\b"
+    r"|i need to (?:see|check|look|find|read|verify|know|understand)\b"
+    r"|(?:trying|running|checking|continuing|looking|reading|waiting|working|starting|testing|verifying|updating"
+    r"|fixing)\b|try(?:ing)? again|one moment|back to|moving on)",
     re.IGNORECASE,
 )
 _TALK = lazy_pattern(
@@ -51,5 +53,5 @@ def is_process(sentence: str) -> bool:
 
 
 def first_statement(text: str, longest: int) -> str:
-    """The first whole sentence of a text that says something and has at most so many characters; "" if there is none."""
+    """The first whole sentence of a text that says something in at most so many characters; "" if there is none."""
     return next((one for one in sentences_of(text) if len(one) <= longest and not is_process(one)), "")

@@ -116,8 +116,8 @@ _COMMITTED = lazy_pattern(r"(?:^|\n)\[\S+ (?:\(root-commit\) )?[0-9a-f]{7,40}\] 
 
 
 class FileWrite(NamedTuple):
-    """A change that a call makes to a file. `done`: what makes it; `writes`: it writes the whole file, which may be new;
-    `sure`: it is not made if the call fails; `passing`: the same call made the file and took it away again."""
+    """A change that a call makes to a file. `done`: what makes it; `writes`: it writes the whole file, which may be
+    new; `sure`: it is not made if the call fails; `passing`: the same call made the file and took it away again."""
 
     path: str
     state: State

@@ -14,16 +14,16 @@ _TURNS = 3  # turns of the user whose last answers are looked at
 _MOST = 8  # sentences
 _LONGEST = 240  # characters of a sentence
 _OFFER = lazy_pattern(
-    r"(?:^|.*[,;:—–.-] ?)(?:do you want me to|(?:do you )?want me to|would you like(?: me)? to|would you like me|should i|shall i"
-    r"|do you want to|(?:if you want|if you[’']d like|say the word)[^.?]*\bi (?:can|could|[’']ll)|let me know (?:if|whether|when))\b",
+    r"(?:^|.*[,;:—–.-] ?)(?:(?:do you )?want me to|would you like(?: me)?|do you want to|should i|shall i"
+    r"|(?:if you want|if you[’']d like|say the word)[^.?]*\bi (?:can|could|[’']ll))\b",
     re.IGNORECASE,
 )
 _LEFT = lazy_pattern(
     r"(?:remaining|next(?: up| steps?)?|to ?do|still (?:to do|open|missing|needed|pending)|left(?: to do)?|open"
     r"|follow-?ups?|outstanding|pending|not (?:yet )?done|deferred)\b[^.:]{0,30}:\s*\S"
-    r"|.*\b(?:still (?:needs?|has|have|fails?|missing|pending|open|to be)\b|(?:is|are|was|were|have|has)(?: not|n[’']t) "
-    r"(?:yet |been )|not yet\b|remains? (?:to|open|un)|left to (?:do|be)|to be done|yet to be\b"
-    r"|as a follow-?up|in a follow-?up|out of scope|pre-existing (?:bug|issue|problem|failure|error))",
+    r"|.*\b(?:still (?:needs?|fails?|missing|pending|open|to be)\b"
+    r"|(?:is|are|was|were|have|has)(?: not|n[’']t) (?:yet |been )|not yet\b|remains? (?:to|open|un)|left to (?:do|be)"
+    r"|to be done|yet to be\b|as a follow-?up|in a follow-?up|out of scope|pre-existing (?:bug|issue|problem|failure|error))",
     re.IGNORECASE,
 )
 _HEADING = lazy_pattern(
@@ -80,7 +80,7 @@ def _open_in(text: str, later: Sequence[str], *, last: bool) -> Iterator[str]:
     before = ""
     sentences = [*sentences_of(text)]
     for sentence in sentences:
-        if _OFFER.match(sentence) and (sentence.endswith("?") or "let me know" not in sentence.casefold()):
+        if _OFFER.match(sentence):
             offered = f"{before} {sentence}" if before and _POINTING.search(sentence) else sentence
             if len(offered) <= 2 * _LONGEST and not _is_answered(offered, later):
                 yield offered

@@ -299,8 +299,8 @@ def _by_program(words: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _restored(program: str, given: list[str]) -> list[str]:
-    """The files that `git restore` or `git checkout` puts back. Without `--`, `git checkout` names a branch, or files by
-    names with an ending."""
+    """The files that `git restore` or `git checkout` puts back. Without `--`, `git checkout` names a branch, or files
+    by names with an ending."""
     if "--" in given:
         return given[given.index("--") + 1 :]
     if program == "restore":
