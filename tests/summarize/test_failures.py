@@ -27,6 +27,8 @@ GEMINI = "Command: x\nDirectory: (root)\nOutput: {}\nError: (none)\nExit Code: 1
         ("make: *** [all] Error 2\n/bin/sh: 1: cd: can't cd to /x", "failed", "/bin/sh: 1: cd: can't cd to /x"),
         ("serving on port 80", "timeout", ""),
         ("<returncode>1</returncode>", "ok", ""),
+        ("CRITERIA NOT MET:\n  - script: FAIL: the name is hardcoded", "ok", "CRITERIA NOT MET: - script: FAIL: the name is hardcoded"),
+        ("success=false, message=no such order", "ok", "success=false, message=no such order"),
     ],
 )
 def test_the_line_that_says_what_went_wrong(text: str, outcome: Outcome, said: str) -> None:

@@ -49,6 +49,12 @@ _SUMMED = lazy_pattern(
     r"|\s*Tests:?\s+[1-9]\d* failed\b|.*\bERROR task failed\b)",
     re.MULTILINE,
 )
+# A first line that says no more than that it was not good enough, as of a tool that checks a submission.
+_VERDICT = lazy_pattern(
+    r"(?:[\w'’-]+ ){0,4}(?:not met|failed|rejected|not accepted|denied|unsuccessful|did not pass)[.:!]?\s*$"
+    r"|(?:success|succeeded)=false\b",
+    re.IGNORECASE,
+)
 _NAMED = lazy_pattern(
     r"^(?!.*(?:\bwarning\b|: [CRWI]\d{4}:)).*?(?:error|exception|failed|failure|\bFAIL\b|fatal|denied|not found|no such"
     r"|refused|invalid|cannot|can't|abort|rejected|unable to|timed out|unknown|unsupported|missing|cancell?ed"
@@ -101,7 +107,7 @@ _LOOKING = lazy_pattern(r"[\w.-]*(?:read|view|grep|glob|search|fetch|find|list|t
 _BESIDE = lazy_pattern(r"\s*<tool_use_error>(?:Sibling tool call errored|Cancelled: parallel tool call)")
 _STOPPED = lazy_pattern(r".*(?:timed out|killed|cancell?ed|interrupt|abort|denied|stopped)", re.IGNORECASE)
 _SENTENCE = lazy_pattern(r"\s*\S+ \S")
-_ANNOUNCED = lazy_pattern(r"\s*[\w/~'\"(]")
+_ANNOUNCED = lazy_pattern(r"\s*(?:[-*•] )?[\w/~'\"(`]")
 _MASKED = lazy_pattern(r"[|;]")  # the status of a command is not that of its call
 
 
@@ -183,7 +189,12 @@ def is_harmless(call: object, failure: Failure) -> bool:
 def _looks_failed(text: str) -> bool:
     head, tail = text[:_STATUS].lstrip(), text[-_STATUS:].rstrip()
     last = tail.rpartition("\n")[2]
-    is_error = _is_error(_BEGINS, head.partition("\n")[0]) or (_is_error(_RAISED, last) and not _is_source(last))
+    first = head.partition("\n")[0]
+    is_error = (
+        _is_error(_BEGINS, first)
+        or _VERDICT.match(first) is not None
+        or (_is_error(_RAISED, last) and not _is_source(last))
+    )
     return is_error or _SUMMED.search(tail) is not None
 
 
@@ -215,7 +226,8 @@ def _telling(text: str, outcome: Outcome, code: int | None) -> tuple[str, bool]:
     if found is not None:
         return clip(_continued(found, lines, telling), _LINE), True
     sentences = [line for line in own or telling if _SENTENCE.match(line)] if code is None or code >= 0 else []
-    return clip(sentences[0 if code is None else -1], _LINE) if sentences else "", False
+    said = (_continued(sentences[0], lines, telling) if code is None else sentences[-1]) if sentences else ""
+    return clip(said, _LINE), False
 
 
 def _is_source(line: str) -> bool:
