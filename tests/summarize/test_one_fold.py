@@ -158,7 +158,7 @@ def state_of(*steps: tuple[str, dict[str, Any], str, str]) -> list[tuple[str, st
         messages += [call(f"c{n}", tool, **arguments), result(f"c{n}", text, name=tool, outcome=outcome)]
     records = records_of(Draft(MessageRecord(message)) for message in messages)
     compare(records)
-    return [tuple(state) for state in file_states(told(messages)).states]
+    return [(state.path, state.state, state.record) for state in file_states(told(messages)).states]
 
 
 def ran(command: str, text: str = "ok", outcome: str = "ok") -> tuple[str, dict[str, Any], str, str]:

@@ -23,7 +23,8 @@ _LEFT = lazy_pattern(
     r"|follow-?ups?|outstanding|pending|not (?:yet )?done|deferred)\b[^.:]{0,30}:\s*\S"
     r"|.*\b(?:still (?:needs?|fails?|missing|pending|open|to be)\b"
     r"|(?:is|are|was|were|have|has)(?: not|n[’']t) (?:yet |been )|not yet\b|remains? (?:to|open|un)|left to (?:do|be)"
-    r"|to be done|yet to be\b|as a follow-?up|in a follow-?up|out of scope|pre-existing (?:bug|issue|problem|failure|error))",
+    r"|to be done|yet to be\b|as a follow-?up|in a follow-?up|out of scope"
+    r"|pre-existing (?:bug|issue|problem|failure|error))",
     re.IGNORECASE,
 )
 _HEADING = lazy_pattern(
