@@ -27,7 +27,7 @@ GEMINI = "Command: x\nDirectory: (root)\nOutput: {}\nError: (none)\nExit Code: 1
         ("make: *** [all] Error 2\n/bin/sh: 1: cd: can't cd to /x", "failed", "/bin/sh: 1: cd: can't cd to /x"),
         ("serving on port 80", "timeout", ""),
         ("<returncode>1</returncode>", "ok", ""),
-        ("CRITERIA NOT MET:\n  - script: FAIL: the name is hardcoded", "ok", "CRITERIA NOT MET: - script: FAIL: the name is hardcoded"),
+        ("CRITERIA NOT MET:\n - script: the name is fixed", "ok", "CRITERIA NOT MET: - script: the name is fixed"),
         ("success=false, message=no such order", "ok", "success=false, message=no such order"),
     ],
 )
