@@ -96,11 +96,11 @@ items.0: sku=KB-88
 → [14] failed
 error: Failed to parse shop/cli.py:31
 ## Errors
-[3] bash command=pytest -x tests/test_import.py: E KeyError: 'total_cents'; worked at [8]
-[14] bash command=ruff check shop: error: Failed to parse shop/cli.py:31; not seen to work since
+[3] bash pytest -x tests/test_import.py: E KeyError: 'total_cents'; worked at [8]: "The problem is `parse_row`: it \
+reads total_cents before it is set."
+[14] bash ruff check shop: error: Failed to parse shop/cli.py:31; not seen to work since
 ## Open
 [11] pending: close order
-[4] said last: The problem is `parse_row`: it reads total_cents before it is set. I'll give it a default.
 """
 
 

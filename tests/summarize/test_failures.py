@@ -27,6 +27,8 @@ GEMINI = "Command: x\nDirectory: (root)\nOutput: {}\nError: (none)\nExit Code: 1
         ("make: *** [all] Error 2\n/bin/sh: 1: cd: can't cd to /x", "failed", "/bin/sh: 1: cd: can't cd to /x"),
         ("serving on port 80", "timeout", ""),
         ("<returncode>1</returncode>", "ok", ""),
+        ("CRITERIA NOT MET:\n - script: the name is fixed", "ok", "CRITERIA NOT MET: - script: the name is fixed"),
+        ("success=false, message=no such order", "ok", "success=false, message=no such order"),
     ],
 )
 def test_the_line_that_says_what_went_wrong(text: str, outcome: Outcome, said: str) -> None:
@@ -57,6 +59,24 @@ def test_a_refusal_says_what_the_user_said() -> None:
     text = "The user doesn't want to take this action right now. The user said: use pnpm"
     failure = failure_of(text, "failed")
     assert failure is not None and (failure.text, failure.outcome, failure.reason) == (REFUSED, "canceled", "use pnpm")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    log.Error(err)",
+        "src/a.go:12:    log.Error(err)",
+        "src/a.go-13-\treturn errors.New(invalid)",
+        "raise ValueError(unknown)",
+        "-rw-r--r-- 1 root root 12 Jan  1 10:00 error.log",
+        "drwxr-xr-x 2 root root 12 Jan  1 10:00 failed",
+    ],
+)
+def test_a_line_of_a_program_or_a_listing_is_no_error(line: str) -> None:
+    """`log.Error(err)` stood under what went wrong, in a call that worked; and in one that failed, for its reason."""
+    assert failure_of(f"a\n{line}", "ok") is None
+    failure = failure_of(f"{line}\nno rule for it, failed\n{line}", "failed")
+    assert failure is not None and failure.said == "no rule for it, failed"
 
 
 @given(st.text(st.sampled_from("Error: .go:1;{}(\t \n'\x1b[0m/abc-+"), max_size=400), st.sampled_from(OUTCOMES))

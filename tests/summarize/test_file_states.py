@@ -190,6 +190,29 @@ def test_a_call_that_fails_after_a_digest_changed_nothing() -> None:
     assert "late.py" not in str(DigestFiles(store, "s").states())
 
 
+def ran(session: Session, command: str) -> None:
+    """A shell command that worked."""
+    call = ToolCall(f"r{len(session.history())}", "bash", {"command": command})
+    session.add(Message("assistant", (call,)))
+    session.add(Message("user", (ToolResult(call.id, call.name, (Text("ok"),)),)))
+
+
+def test_git_takes_back_what_is_not_committed_also_after_a_digest() -> None:
+    """After a compaction nobody knew any more which changes were committed: `git stash` made undone of all of them."""
+    store = MemoryStore()
+    session = turnlog.open("s", store=store, target=turnlog.target("openai-chat", "gpt-4o"), budget=3_000)
+    worked(session, range(20))
+    ran(session, "git add -A && git commit -qm all")
+    session.compact(keep=1)
+    worked(session, range(20, 22))
+    ran(session, "git stash")
+    states = {state.path.rpartition("/")[2]: state.state for state in DigestFiles(store, "s").states().states}
+    assert (states["part_3.py"], states["part_21.py"], states["test_21.py"]) == ("edited", "undone", "created")
+    ran(session, "git stash pop")
+    states = {state.path.rpartition("/")[2]: state.state for state in DigestFiles(store, "s").states().states}
+    assert (states["part_3.py"], states["part_21.py"]) == ("edited", "edited")
+
+
 _STEPS = st.tuples(st.sampled_from(("work", "work", "late", "rewind", "undo", "compact", "reopen")), st.integers(1, 3))
 
 

@@ -36,7 +36,7 @@ def test_what_a_user_says_in_refusing_a_call_is_an_order(answer: str) -> None:
     ]
     text = digest([*messages, *asked], target=260)
     assert "[3] refusing Bash: use pnpm, not npm" in section(text, "Asked")
-    assert section(text, "Errors") == ["[3] Bash command=npm i vite: refused by the user; not seen to work since"]
+    assert section(text, "Errors") == ["[3] Bash npm i vite: refused by the user"]
 
 
 def test_an_order_given_in_refusing_a_call_stays_one() -> None:
@@ -161,8 +161,8 @@ def test_commands_in_an_agents_answers_are_calls() -> None:
     assert section(text, "Asked") == ["[1] Mend the parser."]
     assert section(text, "Files changed") == ["fix.py: written [2]"]
     assert section(text, "Errors") == [
-        "[5] bash command=pytest tests/test_parse.py: E KeyError: 'total_cents'; worked at [9]",
-        "[7] bash command=sleep 100: The last command <command>sleep 100</command> timed out and has been killed.;"
+        "[5] bash pytest tests/test_parse.py: E KeyError: 'total_cents'; worked at [9]",
+        "[7] bash sleep 100: The last command <command>sleep 100</command> timed out and has been killed.;"
         " not seen to work since",
     ]
 

@@ -3,7 +3,8 @@
 A fold over records, without a clock and without a model. `session` keeps one for each session that asks for it.
 """
 
-from .entities import Candidate, Entity, FailedCall
+from ..summarize.errors import FailedCall
+from .entities import Candidate, Entity
 from .fold import Memory
 from .language import ENGLISH, Language, Thing
 from .recall import Recalled, quoted, recall

@@ -6,17 +6,13 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from ..log.messages import Outcome, ToolCall
+from ..summarize.changed_files import State
 
 Kind = Literal["file", "symbol", "command", "url", "error", "id", "branch", "person"]
 """What an entity is. `id` covers commit hashes, numbers of issues, orders, reservations and the like."""
 
 Who = Literal["user", "assistant", "call", "result", "disk"]
 """Who mentioned it: a message's author, a tool call or its result, or a recorded change of a file."""
-
-State = Literal["", "read", "edited", "created", "deleted", "moved", "failed", "worked", "open", "fixed"]
-"""What became of it: of a file what was done to it last, of a command how it ended, of an error whether the call that
-failed has worked since. "" if it was only mentioned."""
 
 
 class Entity(Struct, gc=False):
@@ -60,23 +56,6 @@ class Entity(Struct, gc=False):
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.value}"
-
-
-class FailedCall(Struct, gc=False):
-    """A call that failed: its record and that of its result, what its result says (see `said`), the exit status if one
-    is reported, and the record at which a later call shows that it is mended (0: none does).
-
-    `outcome`: of the result; `canceled` also for a call that the user refused. `said`: the most telling line, "" if
-    none says what went wrong.
-    """
-
-    call: ToolCall
-    record: int
-    result: int
-    outcome: Outcome
-    said: str = ""
-    code: int | None = None
-    fixed: int = 0
 
 
 class Mention(Struct, frozen=True, gc=False):

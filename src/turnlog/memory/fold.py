@@ -14,18 +14,19 @@ from .._platform.texts import clip
 from ..errors import InputError
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
-from ..summarize.events import FileState, FileStates
-from ..summarize.failures import Failure, Subject, failure_of, is_harmless, subject_of
+from ..summarize.changed_files import FileChanges, FileState, FileStates, PendingWrites, State
+from ..summarize.errors import WRITTEN_KEYS, FailedCall, FailedCalls, brief_of
+from ..summarize.failures import Failure, failure_of, is_harmless
 from ..summarize.orders import orders_of
-from ..summarize.reading import LOOK, flat_lines, is_output, laid_out, with_calls
+from ..summarize.reading import LOOK, flat_lines, is_output, laid_out, spelled, with_calls
 from ..tokens.counters import counter_for
 from ..tokens.protocol import Counter
 from ..view.decisions import Rewinds
 from ..view.program_prefaces import is_of_program
 from ..view.repair.pairing import At, Pairing
 from ..view.types import Shown
-from .calls import FileWrite, changes_in, command_of, commands_in_blocks, lines_read
-from .entities import Candidate, Entity, Fact, FailedCall, Kind, Mention, State, Who
+from .calls import changes_in, command_of, commands_in_blocks, lines_read
+from .entities import Candidate, Entity, Fact, Kind, Mention, Who
 from .language import ENGLISH, Language
 from .resolve import resolve
 from .sentences import TURNS
@@ -116,28 +117,18 @@ KINDS = ("message", "partial", "file_change", "decision")
 
 _TRAIL = 600  # mentions that `resolve` looks back over
 _SYMBOLS = 8  # symbols that are kept with a file
-_OPEN_ERRORS = 50  # errors that later calls are compared with
 _PATIENCE = 300  # records for which a call may wait for its result
 _ALIKE = 60  # characters in which two calls are alike
 _CHANGES: dict[str, State] = {"modified": "edited", "created": "created", "deleted": "deleted", "renamed": "moved"}
-_WRITTEN_KEYS = ("content", "new_string", "new_str", "old_string", "old_str", "file_text", "patch", "input", "edits")
 
 
 class _Call(NamedTuple):
-    """A call that waits for its result: its record, its command, and what its files were before it."""
+    """A call that waits for its result: its record, its command, and what it does to files."""
 
     call: ToolCall
     record: int
     command: Entity | None
-    before: list[tuple[Entity, FileWrite, tuple[State, int, int]]]
-
-
-class _Open(NamedTuple):
-    """A failed call that no later one has mended yet, what it is about, and its error if it is one."""
-
-    failed: FailedCall
-    subject: Subject
-    error: Entity | None
+    writes: PendingWrites[Entity]
 
 
 class Memory:
@@ -147,8 +138,9 @@ class Memory:
     new memory (`Memory.of`).
     """
 
-    def __init__(self, rewinds: Rewinds = Rewinds()) -> None:
+    def __init__(self, rewinds: Rewinds = Rewinds(), committed: int = 0) -> None:
         self.last = 0
+        self._changes = FileChanges(self._changed_files, committed)
         self.counter: Counter | None = None
         self._rewinds = rewinds
         self._entities: dict[tuple[Kind, str], Entity] = {}
@@ -156,8 +148,7 @@ class Memory:
         self._pairing = Pairing()
         self._calls: dict[At, _Call] = {}
         self.calls = 0
-        self._failed: list[FailedCall] = []
-        self._open: list[_Open] = []  # the last ones
+        self._failed = FailedCalls()
         self._trail: deque[Mention] = deque(maxlen=_TRAIL)
         self._turns: deque[int] = deque(maxlen=TURNS)  # records of what the user typed
         self._spoken: list[tuple[int, Message]] = []  # user messages whose facts were not read yet
@@ -211,8 +202,15 @@ class Memory:
     @property
     def changed_files(self) -> Sequence[Entity]:
         """The files that were changed, the last changed first."""
-        changed = [entity for entity in self._entities.values() if entity.kind == "file" and entity.changed]
-        return sorted(changed, key=lambda entity: (-entity.changed, entity.value))
+        return sorted(self._changed_files(), key=lambda entity: (-entity.changed, entity.value))
+
+    def _changed_files(self) -> list[Entity]:
+        return [entity for entity in self._entities.values() if entity.kind == "file" and entity.changed]
+
+    @property
+    def committed(self) -> int:
+        """The record of the last call that committed changes to git, 0 if none did."""
+        return self._changes.committed
 
     @property
     def file_states(self) -> FileStates:
@@ -223,7 +221,10 @@ class Memory:
     def is_changing_files(self) -> bool:
         """Whether a call without a result may still fail, and so not have changed its files. One that has waited for
         hundreds of records is not waited for any longer."""
-        return any(call.before and self.last - call.record <= _PATIENCE for call in self._calls.values())
+        return any(
+            (call.writes.before or call.writes.trees) and self.last - call.record <= _PATIENCE
+            for call in self._calls.values()
+        )
 
     @property
     def errors(self) -> Sequence[Entity]:
@@ -236,7 +237,7 @@ class Memory:
     @property
     def failed_calls(self) -> Sequence[FailedCall]:
         """The calls that failed, in the order of their results. A search that found nothing did not fail."""
-        return self._failed
+        return self._failed.failed
 
     @property
     def trail(self) -> Sequence[Mention]:
@@ -351,37 +352,29 @@ class Memory:
         self.calls += 1
         text = command_of(call)
         command = self._entity("command", text, n, "call") if text else None
-        before = []
-        for change in changes_in(call):
-            file = self._file(change.path, n, "call", own=not change.gone)
-            before.append((file, change, (file.change, file.changed, file.changes)))
-            new = change.state == "edited" and change.writes and not (file.read or file.changed)
-            self._change(file, "created" if new else change.state, n)
+        files = ((self._file(write.path, n, "call", own=not write.gone), write) for write in changes_in(call))
+        writes = self._changes.call(n, call, files)
         self._mentions(n, text or _values(call), "call")
-        self._calls[self._pairing.seen - 1, j] = _Call(call, n, command, before)
+        self._calls[self._pairing.seen - 1, j] = _Call(call, n, command, writes)
 
     def _result(self, n: int, j: int, result: ToolResult) -> None:
         answered = self._pairing.answered.get(j)
         asked = self._calls.pop(answered[0], None) if answered is not None else None
         text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
-        told = laid_out(result, text, LOOK) if text[:1] in ("{", "[") else text
-        failure = failure_of(told, result.outcome)
+        failure = failure_of(laid_out(result, spelled(result), LOOK), result.outcome)
         if asked is not None:
             harmless = failure is not None and is_harmless(asked.call, failure)
             self._ended(n, asked, text, None if harmless else failure)
-        if asked is None or not asked.before:  # what an edit prints again of a file is no news
+        if asked is None or not asked.writes.before:  # what an edit prints again of a file is no news
             self._mentions(n, text, "result")
 
     def _ended(self, n: int, asked: _Call, text: str, failure: Failure | None) -> None:
         """Take in how a call ended."""
         self._judge(n, asked, text, failure)
+        self._changes.ended(asked.writes, n, text, failure)
         if failure is not None:
-            for file, change, before in reversed(asked.before):
-                if change.sure and file.changed == asked.record:
-                    file.change, file.changed, file.changes = before
-                    file.state, file.at = "failed", n
             return
-        shown = None if asked.before else lines_read(asked.call, text)
+        shown = None if asked.writes.before else lines_read(asked.call, text)
         if shown is not None:
             file = self._file(shown[0], n, "result", own=True)
             file.read, file.lines = n, shown[1]
@@ -389,34 +382,18 @@ class Memory:
 
     def _judge(self, n: int, asked: _Call, text: str, failure: Failure | None) -> None:
         """Note whether a command worked, an error of its call, and that a call works which failed before."""
-        brief = asked.command.value if asked.command else _arguments(asked.call)
         if asked.command is not None:
             asked.command.state, asked.command.at = "worked" if failure is None else "failed", n
-        if failure is not None:
-            self._fails(n, asked, brief, failure)
-        elif self._open:
-            subject = subject_of(asked.call, brief)
-            mended = [one for one in self._open if one.subject.is_mended_by(subject, text)]
-            self._open = [one for one in self._open if one not in mended]
-            for one in mended:
-                one.failed.fixed = n
-                if one.error is not None and all(other.error is not one.error for other in self._open):
-                    one.error.state, one.error.at = "fixed", n
-
-    def _fails(self, n: int, asked: _Call, brief: str, failure: Failure) -> None:
-        said = f"{failure.said}: {failure.reason}" if failure.reason else failure.said
-        failed = FailedCall(asked.call, asked.record, n, failure.outcome, clip(said, _LONGEST), failure.code)
-        self._failed.append(failed)
-        error = None
-        if failed.outcome != "canceled":  # by the user, or as a call beside it failed: nothing went wrong in it
-            error = self._entity("error", failed.said or f"{failure.status}: {clip(brief, _LONGEST)}", n, "result")
-            error.state, error.at, error.about = "open", n, f"{asked.call.name} {brief}"[:_ALIKE]
-        self._open = [*self._open, _Open(failed, subject_of(asked.call, brief), error)][-_OPEN_ERRORS:]
-
-    def _change(self, file: Entity, state: State, n: int) -> None:
-        file.state = file.change = state
-        file.at = file.changed = n
-        file.changes += 1
+        if failure is None:
+            for _, name in self._failed.works(asked.call, n, lambda: text):
+                error = self._entities.get(("error", name))
+                if error is not None:
+                    error.state, error.at = "fixed", n
+            return
+        failed, name = self._failed.fails(asked.call, asked.record, n, failure)
+        if failed.is_error:
+            error = self._entity("error", name, n, "result")
+            error.state, error.at, error.about = "open", n, f"{asked.call.name} {brief_of(asked.call)}"[:_ALIKE]
 
     def _changed(self, n: int, change: FileChange) -> None:
         """Take in a recorded change of a file. If a call just made it, it is not counted twice."""
@@ -428,6 +405,8 @@ class Memory:
             self._rename(called, path)  # the call named it from its own folder
         file = self._file(path, n, "disk", own=True)
         counted = file.changed and (file.changed >= (change.call_record or n) or self._is_by(change, file.changed))
+        if counted and file.change == "undone":
+            return  # the change is that git took it back
         file.state = file.change = _CHANGES[change.action]
         file.at = file.changed = n
         file.changes += 0 if counted else 1
@@ -484,9 +463,10 @@ class FileMemory(Memory):
     text names is looked at all the same, as it tells which paths are of one file."""
 
     @classmethod
-    def after(cls, n: int, files: Iterable[Entity], rewinds: Rewinds) -> FileMemory:
-        """A memory that goes on behind record `n`. Of what came before, it knows these files, the last used first."""
-        memory = cls(rewinds)
+    def after(cls, n: int, files: Iterable[Entity], rewinds: Rewinds, committed: int = 0) -> FileMemory:
+        """A memory that goes on behind record `n`. Of what came before, it knows these files, the last used first, and
+        the record that committed changes last."""
+        memory = cls(rewinds, committed)
         memory.last = n
         for file in reversed([*files]):
             memory._entities[file.key] = file
@@ -536,16 +516,9 @@ def _is_absolute(path: str) -> bool:
     return path.startswith(("/", "~")) or path[1:2] == ":"
 
 
-def _arguments(call: ToolCall) -> str:
-    """The arguments of a call without the content that it writes."""
-    if not isinstance(call.arguments, dict):
-        return call.raw_arguments[: ENDS[0]]
-    return "\n".join(flat_lines({key: value for key, value in call.arguments.items() if key not in _WRITTEN_KEYS}))
-
-
 def _values(call: ToolCall) -> str:
-    """The same without the names of the arguments, which belong to the tool."""
+    """The arguments of a call without their names, which belong to the tool, and without the content that it writes."""
     if not isinstance(call.arguments, dict):
         return call.raw_arguments[: ENDS[0]]
-    given = [value for key, value in call.arguments.items() if key not in _WRITTEN_KEYS]
+    given = [value for key, value in call.arguments.items() if key not in WRITTEN_KEYS]
     return "\n".join(value if isinstance(value, str) else "\n".join(flat_lines([value])) for value in given)

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from .._platform.lazy import lazy_pattern
-from .calls import SHELLS, as_command
+from ..summarize.errors import as_command
+from .calls import SHELLS
 from .entities import Candidate, Entity, Kind, Mention
 from .language import Language, Thing
 from .sentences import asked_in, at_hand

@@ -13,9 +13,9 @@ from msgspec import Struct
 from .._platform.msgspec_init import ready
 from ..log.records import Decision, Record
 from ..log.store import RecordStore
-from ..memory.entities import Entity, State
+from ..memory.entities import Entity
 from ..memory.fold import KINDS, FileMemory, Memory
-from ..summarize.events import FileStates
+from ..summarize.changed_files import FileStates, State
 from ..tokens.protocol import Counter
 from ..view.decisions import Rewinds, ended_decisions
 
@@ -67,11 +67,13 @@ class _Kept(Struct, frozen=True, omit_defaults=True):
 
     `changed`: by folder, the record of its last change, its name and what that change did, of each changed file.
     `read`: by folder, names of files that were only read. `more`: how many changed files are not named.
+    `committed`: the record that committed changes to git last, 0 if none did.
     """
 
     changed: dict[str, list[tuple[int, str, State]]] = {}
     read: dict[str, list[str]] = {}
     more: int = 0
+    committed: int = 0
 
     def entities(self, n: int) -> list[Entity]:
         """The files as a memory knows them, the last changed first. `n` is the record that keeps them."""
@@ -110,7 +112,7 @@ class DigestFiles:
             return {}
         changed, read = memory.changed_files, [file.value for file in memory.files if not file.changed]
         named = changed[:_MOST_CHANGED]
-        kept = _Kept(more=self._more + len(changed) - len(named))
+        kept = _Kept(more=self._more + len(changed) - len(named), committed=memory.committed)
         for file in named:
             folder, slash, name = file.value.rpartition("/")
             kept.changed.setdefault(folder + slash, []).append((file.changed, name, file.change))
@@ -127,7 +129,7 @@ class DigestFiles:
         memory = self._memory
         if memory is None or not self._take(memory, most):
             start, kept, decisions = _newest_kept(self._store.of_kinds(self._id, ("decision",), reverse=True))
-            memory = self._memory = FileMemory.after(start, kept.entities(start), Rewinds.of(decisions))
+            memory = self._memory = FileMemory.after(start, kept.entities(start), Rewinds.of(decisions), kept.committed)
             self._more, self._seen = kept.more, decisions[-1].n if decisions else 0
             self._take(memory, most)
         return memory

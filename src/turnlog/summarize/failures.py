@@ -7,7 +7,7 @@ ends of the text. A line of source code in the result of a call that worked is n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ _EXIT = lazy_pattern(
 # The name of an exception, or a word like it, before its message; not in a list of names or before a measured number.
 _EXCEPTION = lazy_pattern(r"\s*(?:E\s+)?[\w.]*(?:Error|Exception|SystemExit|Interrupt)(?![\w.=(])(?!\s*[=|])(?!: \d+ )")
 _RAISED = lazy_pattern(
-    r"\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|SystemExit|Interrupt)(?![\w.=])(?!\s*[=|])"
+    r"\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|SystemExit|Interrupt)(?![\w.=(])(?!\s*[=|])"
     r"|(?:error|fatal|panic)\b(?!\s*[=|(]))",
     re.IGNORECASE,
 )
@@ -49,6 +49,12 @@ _SUMMED = lazy_pattern(
     r"|\s*Tests:?\s+[1-9]\d* failed\b|.*\bERROR task failed\b)",
     re.MULTILINE,
 )
+# A first line that says no more than that it was not good enough, as of a tool that checks a submission.
+_VERDICT = lazy_pattern(
+    r"(?:[\w'’-]+ ){0,4}(?:not met|failed|rejected|not accepted|denied|unsuccessful|did not pass)[.:!]?\s*$"
+    r"|(?:success|succeeded)=false\b",
+    re.IGNORECASE,
+)
 _NAMED = lazy_pattern(
     r"^(?!.*(?:\bwarning\b|: [CRWI]\d{4}:)).*?(?:error|exception|failed|failure|\bFAIL\b|fatal|denied|not found|no such"
     r"|refused|invalid|cannot|can't|abort|rejected|unable to|timed out|unknown|unsupported|missing|cancell?ed"
@@ -67,6 +73,7 @@ _SOURCE = lazy_pattern(
     r"\s*(?:(?:if|for|func|def|class|return|import|from|var|let|const|type|assert|raise|throw|case|switch|except|catch"
     r"|elif|print)\b.*[{:;)\]]\s*$|(?!\w*(?:Error|Exception)\b)[\w.$]+\(.*|\d+\s*[|→\t]|//|/\*|\}|[+-]+\s?\S)"
 )
+_PLACED = lazy_pattern(r"\s*[^\s:()]+[:-]\d+(?::\d+)?[:-]|[dl-][rwxsStT-]{9}[.+@]?\s")  # of a search; of `ls -l`
 _HEADED = lazy_pattern(r"\W*error\W*$", re.IGNORECASE)
 _LABEL = lazy_pattern(
     r"\W*(?:error|stderr|stdout|output|traceback \(most recent call last\)|empty|no output|none)?\W*$", re.IGNORECASE
@@ -87,7 +94,7 @@ _AFTER = lazy_pattern(
 _SPELLED = lazy_pattern(r'"(?:msg|message|error|detail)"\s*:\s*"((?:[^"\\]|\\.)+)"')
 # Programs whose exit status 1 is not an error: they found nothing, or the files that they compared differ.
 _SEEKING = lazy_pattern(
-    r"(?:\S*/)?(?:[ef]?grep|rg|ag|ack|pgrep|which|test|\[|diff|cmp|git(?: -C \S+)? (?:grep|diff))(?=\s|$)"
+    r"(?:\S*/)?(?:[ef]?grep|rg|ag|ack|pgrep|which|test|\[|diff|cmp|git(?: -C \S+)? (?:grep|diff|config))(?=\s|$)"
 )
 _COMPARING = lazy_pattern(r"(?:\S*/)?(?:diff|cmp|git(?: -C \S+)? diff)\b")
 _SHOWING = lazy_pattern(
@@ -100,11 +107,11 @@ _LOOKING = lazy_pattern(r"[\w.-]*(?:read|view|grep|glob|search|fetch|find|list|t
 _BESIDE = lazy_pattern(r"\s*<tool_use_error>(?:Sibling tool call errored|Cancelled: parallel tool call)")
 _STOPPED = lazy_pattern(r".*(?:timed out|killed|cancell?ed|interrupt|abort|denied|stopped)", re.IGNORECASE)
 _SENTENCE = lazy_pattern(r"\s*\S+ \S")
-_ANNOUNCED = lazy_pattern(r"\s*[\w/~'\"(]")
+_ANNOUNCED = lazy_pattern(r"\s*(?:[-*•] )?[\w/~'\"(`]")
 _MASKED = lazy_pattern(r"[|;]")  # the status of a command is not that of its call
 
 
-REFUSED = "refused by the user"
+REFUSED, BESIDE = "refused by the user", "not run, as a call beside it failed"
 
 _REASON = 2_000  # characters at the beginning of a result that are searched for a refusal
 # The wordings of Claude Code, cline and its relatives, gemini-cli and turnlog itself.
@@ -155,7 +162,7 @@ def failure_of(text: str, outcome: Outcome) -> Failure | None:
     if (reason := refusal_of(text)) is not None:
         return Failure(REFUSED, True, None, "canceled", reason)
     if outcome != "ok" and _BESIDE.match(text):
-        return Failure("", False, None, "canceled")
+        return Failure(BESIDE, False, None, "canceled")
     status = _exit_of(text[:_STATUS]) or _exit_of(text[-_STATUS:])
     code = int(status[1]) if status is not None else None
     if outcome == "ok" and not (code if code is not None else _looks_failed(text)):
@@ -181,7 +188,13 @@ def is_harmless(call: object, failure: Failure) -> bool:
 
 def _looks_failed(text: str) -> bool:
     head, tail = text[:_STATUS].lstrip(), text[-_STATUS:].rstrip()
-    is_error = _is_error(_BEGINS, head.partition("\n")[0]) or _is_error(_RAISED, tail.rpartition("\n")[2])
+    last = tail.rpartition("\n")[2]
+    first = head.partition("\n")[0]
+    is_error = (
+        _is_error(_BEGINS, first)
+        or _VERDICT.match(first) is not None
+        or (_is_error(_RAISED, last) and not _is_source(last))
+    )
     return is_error or _SUMMED.search(tail) is not None
 
 
@@ -201,19 +214,33 @@ def _telling(text: str, outcome: Outcome, code: int | None) -> tuple[str, bool]:
     """The line that says best what went wrong, and whether it looks like an error: the last that names an exception,
     the first that a compiler or test wrote, the first that begins or sounds like an error; else, of a tool's message
     the first, of a command's output the last."""
-    cut = text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}"
+    cut = text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{_from_a_line(text[-_ENDS:])}"
     lines = [line for line in (_unframed(line.rstrip()) for line in without_escapes(cut).splitlines()) if line.strip()]
     telling = [line for line in lines if not (_LABEL.match(line) or _is_status(line))]
     if outcome in ("timeout", "canceled", "aborted", "lost"):  # what it said until then may be anything
         stopped = next(filter(_STOPPED.match, telling), "")
         return clip(stopped, _LINE), bool(stopped)
-    written = [line for line in telling if not _SOURCE.match(line)]
+    written = [line for line in telling if not _is_source(line)]
     own = [line for line in written if not _AFTER.match(line)]
     found = next(_candidates(lines, own), None) or next(_candidates(lines, written), None)
     if found is not None:
         return clip(_continued(found, lines, telling), _LINE), True
     sentences = [line for line in own or telling if _SENTENCE.match(line)] if code is None or code >= 0 else []
-    return clip(sentences[0 if code is None else -1], _LINE) if sentences else "", False
+    said = (_continued(sentences[0], lines, telling) if code is None else sentences[-1]) if sentences else ""
+    return clip(said, _LINE), False
+
+
+def _is_source(line: str) -> bool:
+    """Whether a line is of a program, also where a search found it, or of a listing of files."""
+    place = _PLACED.match(line)
+    if place is not None and place[0].strip()[0] in "dl-" and ":" not in place[0]:
+        return True
+    return _SOURCE.match(line, place.end() if place is not None else 0) is not None
+
+
+def _from_a_line(end: str) -> str:
+    """The end of a text without the rest of a line at its beginning, unless it is all one line."""
+    return end.partition("\n")[2].strip("\n") or end
 
 
 def _candidates(lines: Sequence[str], telling: Sequence[str]) -> Iterator[str]:
@@ -270,14 +297,14 @@ class Subject(NamedTuple):
     commands: tuple[tuple[str, ...], ...] = ()
     masked: bool = False
 
-    def is_mended_by(self, other: Subject, text: str) -> bool:
+    def is_mended_by(self, other: Subject, text: Callable[[], str]) -> bool:
         """Whether another call, which worked and had this result, shows that this one works now: it is told the same,
         or its commands cover all of this one's, and hide no failure."""
         if self.tool != other.tool:
             return False
         if self.told == other.told:
             return True
-        if not self.commands or (other.masked and _shows_failure(text)):
+        if not self.commands or (other.masked and _shows_failure(text())):
             return False
         return all(any(_covers(there, here) for there in other.commands) for here in self.commands)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
@@ -43,11 +44,12 @@ _INTO = lazy_pattern(
     r"(?<![<>&\d=-])>{1,2}[ \t]*(?:\"([^\"\n]+)\"|'([^'\n]+)'|((?>(?:[A-Za-z]:)?[\w./\\~-]*\w)(?!\0)))"
 )
 _NEXT = lazy_pattern(r"[;&|\n()]+")
+_SIMPLE = lazy_pattern(r"[^;&|\n()]+")  # a command between these
 _SEQUENCE = lazy_pattern(r"(?:[;&\n()]|\|\|)+")
 _PATH = lazy_pattern(r"(?:[A-Za-z]:)?[\w./\\~@+-]*[\w/]")
 _SETTING = lazy_pattern(r"\w+=|sudo$|git$|time$|then$|do$|else$")  # may come before the name of a command
 _WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED = "written", "edited by sed", "edited by perl", "removed", "moved"
-_RESTORED, _PATCHED_BY, _SCRIPTED = "restored by git", "patched", "written by a script"
+_UNDONE, _PATCHED_BY, _SCRIPTED = "undone by git", "patched", "written by a script"
 _PROGRAMS = (
     *("tee ", "sed ", "perl ", "rm ", "mv ", "cp ", "touch ", "checkout ", "restore "),
     *("-Content", "-Item", "Out-File"),
@@ -70,10 +72,11 @@ _SCRIPT_WRITES = (
 )
 _APPLIED = lazy_pattern(r"\b(?:git apply|patch)\b(?![^\n]{0,300} --(?:check|dry-run|stat|numstat)\b)[^\n]{0,300}<<")
 _TO_FILE = lazy_pattern(r"^\+\+\+ (?:b/)?([^\t\n]+)", re.MULTILINE)
-_IN_PLACE = lazy_pattern(r"-[pnlaw0]*i|--in-place")
+_IN_PLACE = lazy_pattern(r"-[pnlaw0Ersuz]*i|--in-place")
 _QUOTATION = "''"
+_ENDED = lazy_pattern(r"\w\.[A-Za-z]\w{0,5}$")  # a name with an ending, as branches and tags seldom have
 
-BY_SHELL = frozenset({_WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED, _RESTORED, _PATCHED_BY, _SCRIPTED})
+BY_SHELL = frozenset({_WRITTEN, _BY_SED, _BY_PERL, _REMOVED, _MOVED, _UNDONE, _PATCHED_BY, _SCRIPTED})
 """Changes that a failed shell command may still have made: another part of it may have succeeded."""
 
 
@@ -170,18 +173,41 @@ def _by_shell(command: str) -> Iterator[tuple[str, str]]:
     programs = any(name in command for name in _PROGRAMS)
     if ">" not in command and not programs:
         return
-    if "<<" in command:
-        command = "\n".join(_without_documents(command[: 20 * _ENDS].split("\n")))
-    plain = _QUOTED.sub(_unquoted, command[:_ENDS])
+    changes: list[tuple[int, str, str]] = []
+    plain = _plain(command)
     for match in _INTO.finditer(plain):
         path = match[1] or match[2] or match[3]
         if ("." in path or "/" in path) and not path.startswith("/dev/") and not path.replace(".", "").isdigit():
-            yield path, _WRITTEN
-    for simple in _NEXT.split(plain) if programs else ():
-        words = _REDIRECTED.split(simple, maxsplit=1)[0].split()
-        while words and _SETTING.match(words[0]):
-            words.pop(0)
-        yield from _by_program(words)
+            changes.append((match.start(), path, _WRITTEN))
+    for simple in _SIMPLE.finditer(plain) if programs else ():
+        changes += [(simple.start(), path, done) for path, done in _by_program(_words_in(simple[0]))]
+    changes.sort(key=lambda change: change[0])  # what is removed first and then written is there
+    yield from ((path, done) for _, path, done in changes)
+
+
+def _plain(command: str) -> str:
+    """The beginning of a command without the documents in it, and with marks for quotations."""
+    if "<<" in command:
+        command = "\n".join(_without_documents(command[: 20 * _ENDS].split("\n")))
+    return _QUOTED.sub(_unquoted, command[:_ENDS])
+
+
+def _words_in(simple: str) -> list[str]:
+    """The words of a simple command, from its program on."""
+    words = _REDIRECTED.split(simple, maxsplit=1)[0].split()
+    while words and _SETTING.match(words[0]):
+        words.pop(0)
+    return words
+
+
+def changed_before_last(call: ToolCall) -> set[str]:
+    """The paths that the shell commands of a call change, all but the last: these may have run if the call failed."""
+    commands = [simple[0] for simple in _SIMPLE.finditer(_plain(shell_text(call))) if simple[0].strip()]
+    paths: set[str] = set()
+    for simple in commands[:-1]:
+        paths.update(match[1] or match[2] or match[3] for match in _INTO.finditer(simple))
+        paths.update(path for path, _ in _by_program(_words_in(simple)))
+    return paths
 
 
 def _unquoted(found: re.Match[str]) -> str:
@@ -264,12 +290,60 @@ def _by_program(words: list[str]) -> Iterator[tuple[str, str]]:
         plain = [word for word in given if not word.startswith("-")]
         # Without a quoted program, the first word is the program.
         given = plain if _QUOTATION in plain else plain[1:]
-    elif (program == "restore" and "--staged" not in given) or (program == "checkout" and "--" in given):
-        done, given = _RESTORED, given[given.index("--") + 1 :] if "--" in given else given
+    elif program in ("restore", "checkout"):
+        done, given = _UNDONE, _restored(program, given)
     if done:
         for word in given:
             if _PATH.fullmatch(word) and not word.startswith(("-", "/dev/")):
                 yield word, done
+
+
+def _restored(program: str, given: list[str]) -> list[str]:
+    """The files that `git restore` or `git checkout` puts back. Without `--`, `git checkout` names a branch, or files
+    by names with an ending."""
+    if "--" in given:
+        return given[given.index("--") + 1 :]
+    if program == "restore":
+        return [] if {"--staged", "-S"} & {*given} and not {"--worktree", "-W"} & {*given} else given
+    switches = {"-b", "-B", "-t", "--track", "--orphan", "--detach"} & {*given}
+    return [] if switches else [word for word in given if _ENDED.search(word)]
+
+
+TreeChange = Literal["commit", "undo", "stash", "unstash", "clean"]
+"""What a command of git does to all files at once: it commits the changes, throws those away that are not committed,
+puts them away or brings them back, or removes files that git does not know."""
+
+_GIT = lazy_pattern(
+    r"(?:^|[;&|\n(])\s*(?:\w+=\S*\s+)*git\s+(?:-[cC]\s+\S+\s+|--no-pager\s+)*(commit|reset|checkout|restore|stash|clean)\b"
+    r"([^;&|\n()]*)"
+)
+_KEPT_STASH = lazy_pattern(r"\s*(?:list|show|drop|clear|branch|create|store)\b")
+
+
+def tree_changes(call: ToolCall) -> list[TreeChange]:
+    """What the commands of git in a call do to all files at once, in order."""
+    command = shell_text(call)
+    if "git " not in command:
+        return []
+    found = (_tree_change(*match.groups()) for match in _GIT.finditer(_plain(command)))
+    return [change for change in found if change is not None]
+
+
+def _tree_change(verb: str, rest: str) -> TreeChange | None:
+    words = rest.split()
+    if verb == "commit":
+        return "commit" if "--dry-run" not in words else None
+    if verb == "reset":
+        return "undo" if "--hard" in words else None
+    if verb == "clean":
+        return "clean" if any(word.startswith("-") and "f" in word for word in words) else None
+    if verb == "stash":
+        named = "--" in words or (words[:1] == ["push"] and any(not word.startswith("-") for word in words[1:]))
+        if _KEPT_STASH.match(rest) or named:
+            return None
+        return "unstash" if words[:1] in (["pop"], ["apply"]) else "stash"
+    whole = "." in words or ":/" in words or (verb == "checkout" and words in (["-f"], ["--force"]))
+    return "undo" if whole and not {"--staged", "-S"} & {*words} else None
 
 
 FOLDER = lazy_pattern(r"cd (?:\"([^\"\n]*)\"|'([^'\n]*)'|(\S+))\s*(?:&&|;)\s*")
