@@ -36,6 +36,7 @@ from .sections import (
     FILES,
     HEADING,
     OPEN,
+    REPORTED,
     STATE,
     SectionLine,
     about_of,
@@ -49,6 +50,7 @@ from .sections import (
 )
 
 _TITLE = "Digest of records {} to {}; [n] is record n"
+_NUMBER = "[{}]"  # before what the agent said
 _TITLED = lazy_pattern(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # after the heading that the view adds
 _BARE = lazy_pattern(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
 _REFUSING = lazy_pattern(r"\[\d+\] refusing .+?: ")  # text with a refusal is an order, whatever its words
@@ -250,12 +252,16 @@ class _Draft:
     def text(self) -> str:
         """The digest with the content chosen so far."""
         chosen = self._choice.chosen
-        texts = {**self._texts, DONE: self._told(excerpt for excerpt in chosen if excerpt.at >= 0)}
+        reported, found = [], []
+        for excerpt in chosen:
+            if excerpt.at >= 0:
+                (reported if self._said[excerpt.step].who in ("user", "assistant") else found).append(excerpt)
+        texts = {**self._texts, REPORTED: self._told(reported), DONE: self._told(found)}
         if carried := [self._carried[excerpt.at][0] for excerpt in chosen if excerpt.at < 0]:
             steps = {excerpt.step for excerpt in chosen}
             ends = [end for step, end in self._ends.items() if step in steps]
             texts[EARLIER] = [*texts[EARLIER], *in_order([*carried, *ends])]
-        order = (FILES, EARLIER, ASKED, DECIDED, STATE, DONE, ERRORS, OPEN)
+        order = (ASKED, REPORTED, STATE, FILES, DECIDED, ERRORS, OPEN, EARLIER, DONE)
         return "\n".join([self._title(), *(line for name in order if texts[name] for line in (name, *texts[name]))])
 
     def _title(self) -> str:
@@ -274,7 +280,9 @@ class _Draft:
             if excerpt.at != index:
                 index = excerpt.at
                 lines.append(f"→ [{entry.record}]{' failed' if entry.error else self._since_then(entry)}")
-            if entry.who != "call" or excerpt.quote.text not in entry.brief:
+            if lines[-1] == _NUMBER.format(entry.record):
+                lines[-1] += " " + quoted(excerpt.quote.text).strip()
+            elif entry.who != "call" or excerpt.quote.text not in entry.brief:
                 lines.append(quoted(excerpt.quote.text))
         return lines + (self._failure(step) if index == step else [])
 
@@ -299,6 +307,8 @@ class _Draft:
     def _heading(self, entry: Said) -> Heading:
         if entry.who == "call":
             return Heading(f"[{entry.record}] {entry.tool} {entry.brief}", entry.note.named)
+        if entry.who == "assistant":
+            return Heading(_NUMBER.format(entry.record), ())
         return Heading(f"[{entry.record}] {entry.tool or entry.who}:", ())
 
     def _act(self, entry: Said) -> Heading:

@@ -14,6 +14,7 @@ ASKED = "## Asked"
 FILES = "## Files changed"
 DECIDED = "## Decided"
 STATE = "## State"
+REPORTED = "## Reported"
 DONE = "## Done and found"
 ERRORS = "## Errors"
 OPEN = "## Open"
@@ -49,7 +50,7 @@ def read_lines(previous: str, ours: bool) -> Iterator[tuple[str, SectionLine]]:
         if ours and text.startswith("## "):
             section, under, about = text, (), 0
             continue
-        done = section in (DONE, EARLIER)
+        done = section in (REPORTED, DONE, EARLIER)
         about = about_of(text, about if done else 0)
         if done and text.startswith("→ ["):
             under = (*under[:1], SectionLine(place, text, about))
