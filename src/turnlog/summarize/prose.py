@@ -75,12 +75,15 @@ def sentences(said: Sequence[Said], staying: Sequence[Said], room: float) -> Ite
     """The sentences of the agent as candidates for a digest of `room` characters. Those of its newest reports are worth
     most."""
     texts = [index for index, entry in enumerate(said) if entry.who == "assistant"]
-    reports = [index for index in texts if _is_report(said, index, staying)]
-    newest = dict(zip(reversed(reports), _NEWEST, strict=False))
+    ends = [index for index in texts if _ends_work(said, index, staying)]
+    long = [index for index in texts if len(said[index].text) >= _REPORT]
+    reports = {*ends, *long}
+    alone = sum(entry.who == "user" and entry.note.line != "" for entry in said) <= 1
+    newest = dict(zip(sorted(reports if alone else ends, reverse=True), _NEWEST, strict=False))
     for index in texts:
         entry = said[index]
         left = room * _NEWEST_SHARE if index in newest else 0
-        is_report = index in newest or index in reports
+        is_report = index in reports
         for sentence in entry.note.sentences:
             left -= len(sentence.quote.text)
             worth = _REPORTED if is_report else _PASSING if sentence.passing else _PLAIN
@@ -139,10 +142,8 @@ def _lines(entry: Said, most: int, vocabulary: Vocabulary) -> Iterator[Quote]:
             yield Quote(at, len(line), plain[:_LONGEST], tuple(vocabulary.words(plain[:_LONGEST])))
 
 
-def _is_report(said: Sequence[Said], index: int, staying: Sequence[Said]) -> bool:
-    """Whether a text ends a turn in which calls were made, or is so long that it reports something."""
-    if len(said[index].text) >= _REPORT:
-        return True
+def _ends_work(said: Sequence[Said], index: int, staying: Sequence[Said]) -> bool:
+    """Whether a text ends a turn in which calls were made."""
     following = said[index + 1] if index + 1 < len(said) else next(iter(staying), None)
     before = said[max(0, index - _WORKED) : index]
     worked = len(before) == _WORKED and all(entry.who != "user" for entry in before)
