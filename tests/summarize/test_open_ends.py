@@ -7,8 +7,8 @@ from test_digest import assistant, call, result, user
 
 from turnlog.log.messages import Message
 from turnlog.summarize.agent_sentences import first_statement, is_process, sentences_of
+from turnlog.summarize.events import open_ends
 from turnlog.summarize.notes import NoteCache, NoteReader
-from turnlog.summarize.open_ends import open_ends
 from turnlog.summarize.reading import Said
 from turnlog.view.types import Shown
 

@@ -281,7 +281,7 @@ class FileChanges(Generic[File]):
                     self._make(file, "edited", n)
 
 
-class ChangedFile(Struct, gc=False):
+class TracedFile(Struct, gc=False):
     """A file of a digest that has no memory of the session; see `Changeable`. `done`: what changed it last."""
 
     path: str
@@ -294,17 +294,17 @@ class ChangedFile(Struct, gc=False):
     done: str = ""
 
 
-def _followed(said: Sequence[Said]) -> list[tuple[ChangedFile, bool]]:
+def _followed(said: Sequence[Said]) -> list[tuple[TracedFile, bool]]:
     """The files that calls changed, the last changed first, each with whether the call that changed it last failed."""
-    files: dict[str, ChangedFile] = {}
+    files: dict[str, TracedFile] = {}
     fold = FileChanges(lambda: [file for file in files.values() if file.changed])
-    waiting: dict[int, PendingWrites[ChangedFile]] = {}
+    waiting: dict[int, PendingWrites[TracedFile]] = {}
     done: dict[tuple[str, int], str] = {}  # what changed a file, by its path and the record
     failed: set[tuple[str, int]] = set()
     for index, entry in enumerate(said):
         if isinstance(entry.part, ToolCall):
             writes = writes_of(entry.part, entry.note.changes) if entry.note.changes else []
-            told = [(files.setdefault(write.path, ChangedFile(write.path)), write) for write in writes]
+            told = [(files.setdefault(write.path, TracedFile(write.path)), write) for write in writes]
             pending = fold.call(entry.record, entry.part, told)
             if pending.before or pending.trees:
                 waiting[index] = pending
