@@ -18,8 +18,9 @@ from .._platform.texts import clip
 from ..log.messages import ToolResult, text_of
 from ..view.types import Shown
 from .asked import what_became, without_open
+from .changed_files import states_in
 from .checks import last_checks
-from .events import FileStates, acts, changes_things, ended, errors, files, lines_of, open_ends
+from .events import FileStates, acts, changes_things, ended, errors, file_states, lines_of, open_ends
 from .identifiers import IdentifierPlaces
 from .instructions import gives_orders, most_telling, standing
 from .notes import NoteCache, NoteReader
@@ -42,8 +43,6 @@ from .sections import (
     about_of,
     fitting,
     in_order,
-    newest_first,
-    path_of,
     quoted,
     read_lines,
     with_the_task,
@@ -124,7 +123,6 @@ class _Draft:
 
     def __init__(self, material: Material, memory: NoteCache, states: FileStates | None) -> None:
         reader = NoteReader(memory)
-        self._states = states
         self._material = material
         self._vocabulary = reader.vocabulary
         titled = _TITLED.match(material.previous)
@@ -160,8 +158,7 @@ class _Draft:
         self._earlier_acts: list[int] = []  # the places of calls that changed something, the newest first
         self._ends: dict[int, SectionLine] = {}  # lines that a call failed, by the place of the call's line
         self._carry(earlier[DONE], seen.staying)
-        changed = [SectionLine(place, line) for place, line in enumerate(files(self._said))]
-        paths = {path_of(line) for line in changed}
+        self._states = states if states is not None else self._changed([line.text for line in earlier[FILES]])
         self._became = what_became(self._said, staying)
         asked = self._asked(earlier[ASKED])
         first = min((about_of(line.text, 0) for line, _ in asked), default=0)
@@ -170,14 +167,21 @@ class _Draft:
         self._sections: dict[str, list[SectionLine]] = {  # lines, the most important first
             EARLIER: earlier[EARLIER],
             ASKED: self._by_weight(asked),
-            FILES: changed + [line for line in newest_first(earlier[FILES]) if path_of(line) not in paths],
+            FILES: [],  # see `_lines`
             DECIDED: self._decided() + earlier[DECIDED][::-1],
             STATE: last_checks(self._said, staying) + earlier[STATE][::-1],
-            ERRORS: [SectionLine(index, line) for index, line in errors(self._said, staying)]
+            ERRORS: [SectionLine(place, line) for place, (_, line) in enumerate(errors(self._said, staying))]
             + self._since(earlier[ERRORS], staying)[::-1],
             OPEN: [SectionLine(place, line) for place, line in enumerate(open_ends(self._said, staying))]
             + earlier[OPEN],
         }
+
+    def _changed(self, earlier: Sequence[str]) -> FileStates:
+        """The files that the messages change, and after them those that an earlier digest names."""
+        states = [*file_states(self._said).states]
+        paths = {state.path for state in states}
+        before = sorted(states_in(earlier), key=lambda state: -state.record)
+        return FileStates([*states, *(state for state in before if state.path not in paths)])
 
     def _likely(self, earlier_size: int) -> Iterable[str]:
         """The identifiers of most weight, for which quotes are searched. There are fewer if an earlier digest has many
@@ -224,7 +228,7 @@ class _Draft:
 
     def _lines(self, section: str, lines: list[SectionLine], room: float) -> list[str]:
         """The lines of a section that fit into its share of `room` characters."""
-        if section == FILES and self._states is not None:
+        if section == FILES:
             return [line.text for line in lines_of(self._states, room * _ALL_FILES - len(section))]
         return fitting(lines, room * _SHARES[section] - len(section))
 
