@@ -54,6 +54,7 @@ _TITLED = lazy_pattern(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # aft
 _BARE = lazy_pattern(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
 _REFUSING = lazy_pattern(r"\[\d+\] refusing .+?: ")  # text with a refusal is an order, whatever its words
 _SHARES = {EARLIER: 0.4, ASKED: 0.11, FILES: 0.05, DECIDED: 0.03, STATE: 0.06, ERRORS: 0.1, OPEN: 0.05}
+_MOST = 2_500  # characters of a section of decisions, checks, errors or open ends
 _ALL_FILES = 0.45  # the share for files if their states are given: they are what a reader cannot do without
 _NEW = 0.3  # share of the room for quotes that is reserved for messages that no earlier digest covered
 _ACTS = 0.12  # the largest share of the room for calls that changed something
@@ -230,7 +231,8 @@ class _Draft:
         """The lines of a section that fit into its share of `room` characters."""
         if section == FILES:
             return [line.text for line in lines_of(self._states, room * _ALL_FILES - len(section))]
-        return fitting(lines, room * _SHARES[section] - len(section))
+        most = room * _SHARES[section] if section in (EARLIER, ASKED) else min(room * _SHARES[section], _MOST)
+        return fitting(lines, most - len(section))
 
     def _unsaid(self, quotes: Iterable[Excerpt]) -> list[Excerpt]:
         """The quotes that the sections of what was asked and decided do not contain."""

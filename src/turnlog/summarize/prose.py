@@ -42,7 +42,7 @@ _NEWEST = (30_000, 14_000, 11_000)  # of the newest reports
 _NEWEST_SHARE = 0.12  # of the room, for each of them
 _TOLD = 25  # percent that each telling word adds
 _FAILED, _OPEN_FAILURE = 4_000, 8_000  # of a line of a result that failed, and of one that is not known to be mended
-_RULE, _BESIDE_RULES = 12_000, 3_000  # of a rule in a file of rules, and of the other lines there
+_RULE, _BESIDE_RULES = 12_000, 2_000  # of a rule in a file of rules, and of the other lines there
 _HANDED_OVER = 40_000  # of a note for a successor
 _HANDED_SHARE = 0.4  # of the room, for such notes
 _READS = 4_000  # of a sentence in a short result, or in what another agent reported
@@ -51,7 +51,7 @@ _LEAST_WORDS, _OF_WORDS = 6, 0.6  # words of a sentence, and the share of it tha
 _PLAIN_WORD = lazy_pattern(r"(?<![^\s\"'(])[^\W\d_]+(?:['’]\w+)?(?=[\s,.;:!?)\"']|$)")
 _AGENT = lazy_pattern(r"(?:^|[_./-])(?:sub)?(?:task|agent)s?(?:$|[_.-])", re.IGNORECASE)
 _OF_FAILURE = 1_200  # characters of a result that failed, half at either end
-_OF_RULES = 6_000  # characters of a file of rules
+_OF_RULES = 3_000  # characters of a file of rules
 _RULES = lazy_pattern(r"(?:^|[/\\\s'\"=])(?:AGENTS|CLAUDE|GEMINI|SKILL|TASK)\.md\b|\.cursorrules\b|copilot-instructions\.md\b")
 
 
@@ -84,9 +84,10 @@ def sentences(said: Sequence[Said], staying: Sequence[Said], room: float) -> Ite
         entry = said[index]
         left = room * _NEWEST_SHARE if index in newest else 0
         is_report = index in reports
+        changes = index + 1 < len(said) and said[index + 1].note.changes  # what the agent says of a change is its reason
         for sentence in entry.note.sentences:
             left -= len(sentence.quote.text)
-            worth = _REPORTED if is_report else _PASSING if sentence.passing else _PLAIN
+            worth = _REPORTED if is_report else _PASSING if sentence.passing and not changes else _PLAIN
             worth = newest[index] if left > 0 else worth
             worth = worth * (100 + _TOLD * sentence.telling) // 100
             yield Excerpt(index, index, sentence.quote, len(sentence.quote.text) * worth // 1000)
