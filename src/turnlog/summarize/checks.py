@@ -27,9 +27,11 @@ _CHECK = lazy_pattern(
 # Lines in which such programs sum up.
 _VERDICT = lazy_pattern(
     r".*(?:\b\d+ (?:passed|failed|errors?|warnings?|issues?|tests?|files? changed|problems?|skipped|suites?)\b"
-    r"|\b(?:passed|PASS|FAIL(?:ED)?|succe(?:ss|eded)\w*|failed|up[- ]to[- ]date|clean|Finished|compiled|built in|no issues)\b"
-    r"|^ok\b|^On branch|^## |^\[\S+.* [0-9a-f]{7,}\]|->|insertions?\(|^Switched|^Your branch|^HEAD is|rejected|conflict)"
-    r"|^\s?(?:M|A|D|\?\?|MM|AM|R|UU)\s+\S|^\s+(?:modified|new file|deleted|renamed):",
+    r"|\b(?:passed|PASS|FAIL(?:ED)?|succe(?:ss|eded)\w*|failed|up[- ]to[- ]date|clean|Finished|compiled|built in"
+    r"|no issues)\b"
+    r"|^ok\b|^On branch|^## |^\[\S+.* [0-9a-f]{7,}\]|->|insertions?\(|^Switched|^Your branch|^HEAD is|rejected"
+    r"|conflict)"
+    r"|^\s?(?:M|A|D|\?\?|MM|AM|R|UU)\s+\S|^\s+(?:modified|new file|deleted|renamed):"
 )
 
 
@@ -65,8 +67,10 @@ def _kinds(entry: Said) -> Iterator[tuple[str, str]]:
 
 def _verdict(entry: Said) -> str:
     """What a check said at last, on one line."""
-    lines = [" ".join(line.split()) if not line.startswith(" ") else line.rstrip() for line in entry.text[-_SEARCHED:].split("\n")]
-    lines = [line for line in lines if line.strip() and not line.rstrip().endswith(":")]
-    telling = [line.strip() for line in lines if _VERDICT.match(line)][-_PIECES:] or [line.strip() for line in lines[-1:]]
-    said = "; ".join(telling) or "ok, no output"
-    return clip(f"{'failed: ' + entry.error + '; ' if entry.error and entry.error not in said else 'failed: ' if entry.error else ''}{said}", _SAID)
+    lines = [line.rstrip() for line in entry.text[-_SEARCHED:].split("\n")]
+    lines = [line for line in lines if line.strip() and not line.endswith(":")]
+    telling = [line for line in lines if _VERDICT.match(line)][-_PIECES:] or lines[-1:]
+    said = "; ".join(" ".join(line.split()) for line in telling) or "ok, no output"
+    if entry.error:
+        said = f"failed: {said}" if entry.error in said else f"failed: {entry.error}; {said}"
+    return clip(said, _SAID)

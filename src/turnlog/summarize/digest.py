@@ -24,8 +24,8 @@ from .events import FileStates, acts, changes_things, ended, errors, file_states
 from .identifiers import IdentifierPlaces
 from .instructions import gives_orders, most_telling, standing
 from .notes import NoteCache, NoteReader
-from .protocol import Material
 from .prose import handed_over, results, sentences
+from .protocol import Material
 from .quotes import ChosenQuotes, Excerpt, Heading, excerpts, others
 from .reading import Quote, Said, with_calls
 from .sections import (
@@ -53,9 +53,9 @@ _NUMBER = "[{}]"  # before what the agent said
 _TITLED = lazy_pattern(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # after the heading that the view adds
 _BARE = lazy_pattern(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
 _REFUSING = lazy_pattern(r"\[\d+\] refusing .+?: ")  # text with a refusal is an order, whatever its words
-_SHARES = {EARLIER: 0.4, ASKED: 0.11, FILES: 0.05, DECIDED: 0.03, STATE: 0.06, ERRORS: 0.1, OPEN: 0.05}
+_SHARES = {EARLIER: 0.4, ASKED: 0.13, FILES: 0.05, DECIDED: 0.03, STATE: 0.06, ERRORS: 0.1, OPEN: 0.05}
 _MOST = 2_500  # characters of a section of decisions, checks, errors or open ends
-_ALL_FILES = 0.45  # the share for files if their states are given: they are what a reader cannot do without
+_ALL_FILES = 0.2  # the share for files if their states are given: they are what a reader cannot do without
 _NEW = 0.3  # share of the room for quotes that is reserved for messages that no earlier digest covered
 _ACTS = 0.12  # the largest share of the room for calls that changed something
 _FEW = 800  # characters: in a digest up to this length, quotes say more than such calls
@@ -81,7 +81,7 @@ class Digest:
     all files that were changed, the last changed first; without it, those that the messages change are named.
     """
 
-    id = "digest/11"
+    id = "digest/12"
 
     def __init__(self, memory: NoteCache | None = None, files: Callable[[], FileStates] | None = None) -> None:
         self._memory = memory
@@ -258,7 +258,8 @@ class _Draft:
     def text(self) -> str:
         """The digest with the content chosen so far."""
         chosen = self._choice.chosen
-        reported, found = [], []
+        reported: list[Excerpt] = []
+        found: list[Excerpt] = []
         for excerpt in chosen:
             if excerpt.at >= 0:
                 (reported if self._said[excerpt.step].who in ("user", "assistant") else found).append(excerpt)

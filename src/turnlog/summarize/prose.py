@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from .._platform.lazy import lazy_pattern
 from ..view.program_prefaces import is_inserted
+from .agent_sentences import is_process
 from .identifiers import Vocabulary
 from .instructions import gives_orders
 from .quotes import Excerpt
@@ -18,16 +19,10 @@ _LONGEST = 600  # characters of a sentence that are quoted
 _LEAST = 8  # characters; a shorter sentence says little
 _BREAK = lazy_pattern(r"\n+|(?<=[.!?])[*_`\")]*[ \t]+(?=[\w\"'`*(\[])|(?<=[。！？])")
 _CODE = lazy_pattern(r"^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-# Sentences that only announce the next call.
-_PROCESS = lazy_pattern(
-    r"\W*(?:(?:now|next|okay|ok|good|great|perfect|excellent|first|finally|so|then|thought)[,.!:]?\s*)*"
-    r"(?:let me|let's|i'll|i will|i need to|i should|i want to|i'm going to)\b",
-    re.IGNORECASE,
-)
 # Words of findings, reasons, results and what is left: sentences with them are worth more.
 _TELLING = lazy_pattern(
-    r"\b(?:because|caused?|causes|since|due to|instead|rather than|issue|problem|bug|fix(?:ed|es)?|fail(?:s|ed|ing)?|error"
-    r"|wrong|broken|missing|works?|pass(?:es|ed)?|verified|confirmed|found|already|only|not|never|but|however|so"
+    r"\b(?:because|caused?|causes|since|due to|instead|rather than|issue|problem|bug|fix(?:ed|es)?|fail(?:s|ed|ing)?"
+    r"|error|wrong|broken|missing|works?|pass(?:es|ed)?|verified|confirmed|found|already|only|not|never|but|however|so"
     r"|need(?:s|ed)? to|must|should|remain(?:s|ing)?|next|todo|pending|done|completed?|added|removed|updated|created"
     r"|changed|renamed|moved|replaced|committed|pushed|decid\w+|chose)\b|n't\b",
     re.IGNORECASE,
@@ -52,7 +47,9 @@ _PLAIN_WORD = lazy_pattern(r"(?<![^\s\"'(])[^\W\d_]+(?:['’]\w+)?(?=[\s,.;:!?)\
 _AGENT = lazy_pattern(r"(?:^|[_./-])(?:sub)?(?:task|agent)s?(?:$|[_.-])", re.IGNORECASE)
 _OF_FAILURE = 1_200  # characters of a result that failed, half at either end
 _OF_RULES = 3_000  # characters of a file of rules
-_RULES = lazy_pattern(r"(?:^|[/\\\s'\"=])(?:AGENTS|CLAUDE|GEMINI|SKILL|TASK)\.md\b|\.cursorrules\b|copilot-instructions\.md\b")
+_RULES = lazy_pattern(
+    r"(?:^|[/\\\s'\"=])(?:AGENTS|CLAUDE|GEMINI|SKILL|TASK)\.md\b|\.cursorrules\b|copilot-instructions\.md\b"
+)
 
 
 def sentences_of(text: str, vocabulary: Vocabulary) -> tuple[Sentence, ...]:
@@ -64,7 +61,7 @@ def sentences_of(text: str, vocabulary: Vocabulary) -> tuple[Sentence, ...]:
         line = text[start:end].strip()
         if len(line) >= _LEAST and any(map(str.isalnum, line)):
             words = tuple(vocabulary.words(line))
-            passing = any(a <= start < z for a, z in code) or _PROCESS.match(line) is not None
+            passing = any(a <= start < z for a, z in code) or is_process(line)
             telling = 0 if passing else min(_MOST_TELLING, len({word.lower() for word in _TELLING.findall(line)}))
             found.append(Sentence(Quote(start, end - start, line[:_LONGEST], words), passing, telling))
         start = after
@@ -84,7 +81,9 @@ def sentences(said: Sequence[Said], staying: Sequence[Said], room: float) -> Ite
         entry = said[index]
         left = room * _NEWEST_SHARE if index in newest else 0
         is_report = index in reports
-        changes = index + 1 < len(said) and said[index + 1].note.changes  # what the agent says of a change is its reason
+        changes = (
+            index + 1 < len(said) and said[index + 1].note.changes
+        )  # what the agent says of a change is its reason
         for sentence in entry.note.sentences:
             left -= len(sentence.quote.text)
             worth = _REPORTED if is_report else _PASSING if sentence.passing and not changes else _PLAIN
