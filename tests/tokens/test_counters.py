@@ -14,7 +14,7 @@ import turnlog
 from turnlog.log.messages import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
 from turnlog.log.usage import Count
 from turnlog.tokens import Counter, FactoredCounter, OpenAICounter, Tally, counter_for
-from turnlog.tokens.approximate import MARK, marked
+from turnlog.tokens.approximate import _BLOB, MARK, _blobs_in, marked
 from turnlog.tokens.counters import count_frame, count_message, count_tools
 from turnlog.tokens.families import claude_family, gemini_family
 from turnlog.tokens.openai import typescript
@@ -265,6 +265,13 @@ def test_encoded_blobs_are_no_prose() -> None:
     prose = family.weights.tokens(around, gpt.text(around))
     assert claude.text(around + blob) == round(prose + gpt.text(blob) * family.base64)
     assert claude.text("x" * 40 + " y") == round(family.weights.tokens("x" * 40 + " y", gpt.text("x" * 40 + " y")))
+
+
+@given(st.lists(st.integers(1, 300), max_size=6), st.integers(0, 300), st.sampled_from(" \n.é"))
+def test_encoded_blobs_are_found_wherever_they_begin(lengths: list[int], before: int, between: str) -> None:
+    """Base64 behind a few words counted as prose: that of a screenshot in an output is half as many tokens again."""
+    text = " " * before + between.join("Ab/9" * (length // 4) + "x" * (length % 4) for length in lengths)
+    assert _blobs_in(text) == _BLOB.findall(text)
 
 
 @given(st.text(max_size=200))
