@@ -237,6 +237,11 @@ def _blobs_in(text: str) -> list[str]:
     return _BLOB.findall(text) if any(" " not in block and "\n" not in block for block in blocks) else []
 
 
+def _whole(tokens: float) -> int:
+    """Tokens as a whole number; halves are rounded down."""
+    return ceil(tokens - 0.5)
+
+
 class FactoredCounter:
     """Counts for one family of models by factors. Never exact.
 
@@ -251,7 +256,7 @@ class FactoredCounter:
 
     def text(self, text: str) -> int:
         """Tokens of a text."""
-        return round(self._spelled(text))
+        return _whole(self._spelled(text))
 
     def messages(self, messages: Sequence[Message], blob: BlobReader | None = None) -> Tally:
         """Messages with their framing."""
@@ -268,7 +273,7 @@ class FactoredCounter:
             return Tally(certainty="estimated")
         family = self._family
         each = sum(self._defined(tool) or self._declared(tool) + family.tool for tool in tools)
-        named = round(self._spelled(tools[0].name)) + family.named if choice == "named" and family.named else 0
+        named = self.text(tools[0].name) + family.named if choice == "named" and family.named else 0
         return Tally(tools=each + named + family.hidden.get(choice, 0), certainty="estimated")
 
     def frame(self, *, system: bool, tools: bool) -> Tally:
@@ -279,12 +284,12 @@ class FactoredCounter:
         """The tokens that a request's settings add: schemas that the answer must match, and the type of thinking."""
         kept = self._family.kept
         spelled = [json.dumps(schema, indent=2) for schema in schemas] if kept else []
-        matched = sum(round(self._spelled(text) * kept) for text in spelled) + len(schemas) * self._family.keeping
+        matched = sum(_whole(self._spelled(text) * kept) for text in spelled) + len(schemas) * self._family.keeping
         return Tally(framing=matched + self._family.thinking.get(thinking, 0), certainty="estimated")
 
     def _spelled(self, text: str) -> float:
         if len(text) > SAMPLED:
-            return estimated(text, lambda sample: round(self._spelled(sample)))
+            return estimated(text, self.text)
         if self._texts is not None:
             return tokens_said(self._texts(text), "texts()") if text else 0
         blobs = sum(count_pieces(_VOCABULARY, run) for run in _blobs_in(text))
@@ -294,8 +299,8 @@ class FactoredCounter:
     def _pieces(self, pieces: Iterable[str]) -> int:
         """The tokens of texts that are counted each by itself, and of the special tokens in them."""
         if self._family.spelling != "marked":
-            return round(sum(map(self._spelled, pieces)))
-        return round(sum(sum(map(self._spelled, piece.split(MARK))) + piece.count(MARK) for piece in pieces))
+            return _whole(sum(map(self._spelled, pieces)))
+        return _whole(sum(sum(map(self._spelled, piece.split(MARK))) + piece.count(MARK) for piece in pieces))
 
     def _defined(self, tool: Tool) -> int:
         """The tokens of a tool that the provider defines; 0 if they are not known."""
