@@ -325,6 +325,16 @@ def test_gemini_reads_declarations_between_special_tokens() -> None:
     assert counter.messages((Message("user", (result,)),)).tool_results == len("_response:at{output:_plain words_}_")
 
 
+def test_the_frame_of_a_system_text_counts_with_it() -> None:
+    """Text that becomes system text once what stood ahead of it leaves: a decision said a token less than was sent."""
+    for target in (("google", "gemini-3-pro"), ("google", "gemini-2.5-flash"), ("anthropic", "claude-opus-5")):
+        counter = counter_for(*target)
+        assert counter.frame(system=True, tools=False) == counter.frame(system=False, tools=False)
+    gemini, texts = counter_for("google", "gemini-3-pro"), (Text("Be brief."), Text("Be kind."))
+    apart = gemini.messages([Message("system", (text,)) for text in texts])
+    assert apart == gemini.messages((Message("system", texts),)) and apart.framing == 2
+
+
 def test_only_signatures_of_streams_count_for_gemini_2_5() -> None:
     """Each request of a tool loop too large by the thoughts of its answers, which are not billed."""
     counter = counter_for("google", "gemini-2.5-flash")

@@ -278,7 +278,7 @@ class FactoredCounter:
 
     def frame(self, *, system: bool, tools: bool) -> Tally:
         """The framing of the whole request."""
-        return Tally(framing=self._family.request + (self._family.system if system else 0), certainty="estimated")
+        return Tally(framing=self._family.request, certainty="estimated")
 
     def settings(self, schemas: Sequence[Any], thinking: str) -> Tally:
         """The tokens that a request's settings add: schemas that the answer must match, and the type of thinking."""
@@ -321,7 +321,9 @@ class FactoredCounter:
     def _message(self, message: Message, blob: BlobReader | None) -> Tally:
         family = self._family
         counts = {"system": 0, "user": 0, "assistant": 0, "tool_results": 0, "images": 0, "framing": 0}
-        if message.role != "system" and message.parts:
+        if message.role == "system":  # each part, as some APIs take all system texts as parts of one
+            counts["framing"] += family.system * len(message.parts)
+        elif message.parts:
             counts["framing"] += family.message
         calls = [part for part in message.parts if isinstance(part, ToolCall)]
         if len(calls) > 1 and family.parallel:  # the results of parallel calls repeat their names
