@@ -325,6 +325,15 @@ def test_gemini_reads_declarations_between_special_tokens() -> None:
     assert counter.messages((Message("user", (result,)),)).tool_results == len("_response:at{output:_plain words_}_")
 
 
+@pytest.mark.parametrize("model", ["gemini-2.0-flash", "gemini-2.5-pro", "gemini-3-pro", "claude-opus-5"])
+def test_a_result_without_text_counts_as_an_empty_one(model: str) -> None:
+    """Gemini is sent an empty output and the tool's name for a result of an image alone: a request over its budget."""
+    image, counter = Media("image", url="https://example.org/1.png"), counter_for("google", model)
+    for beside in ((), (image,)):
+        bare, empty = ToolResult("1", "look", beside), ToolResult("1", "look", (Text(""), *beside))
+        assert counter.messages((Message("user", (bare,)),)) == counter.messages((Message("user", (empty,)),))
+
+
 def test_the_frame_of_a_system_text_counts_with_it() -> None:
     """Text that becomes system text once what stood ahead of it leaves: a decision said a token less than was sent."""
     for target in (("google", "gemini-3-pro"), ("google", "gemini-2.5-flash"), ("anthropic", "claude-opus-5")):

@@ -161,9 +161,10 @@ def _call_pieces(call: ToolCall, spelling: str) -> Sequence[str]:
 
 
 def _result_pieces(result: ToolResult, spelling: str) -> Sequence[str]:
-    """The texts of a result: for Gemini as JSON objects, in which others than objects are given as `output`."""
+    """The texts of a result: for Gemini as JSON objects, in which others than objects are given as `output`, an empty
+    one if there is no text."""
     texts = [part.text for part in result.parts if isinstance(part, Text)]
-    if spelling == "blocks" or not texts:
+    if spelling == "blocks":
         return texts
     whole = "".join(texts)
     if spelling == "json":
