@@ -18,7 +18,7 @@ from turnlog.tokens.protocol import Counter, last_turn
 
 __all__ = ["THINKING", "beyond"]
 
-THINKING = 28
+THINKING = 29
 """Tokens that Claude's prompt has more with thinking enabled."""
 
 _WORD = Message("user", (Text("so"),))

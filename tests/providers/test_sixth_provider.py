@@ -38,7 +38,7 @@ def came(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def test_a_body_is_recognised_checked_counted_and_imported(came: dict[str, Any]) -> None:
     """A body of the new provider would be taken for another's, or not at all."""
     assert came["check"] == []
-    assert came["count"] == [True, "estimated", "unknown-polly-1:4"]
+    assert came["count"] == [True, "estimated", "unknown-polly-1:5"]
     assert came["import"] == ["parrot", ["system", "user", "assistant", "user", "assistant"]]
     assert came["tools"] == [[TRICK["trick"], TRICK["about"]]]
     assert came["commands"] == [0, 0]

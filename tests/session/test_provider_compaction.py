@@ -397,7 +397,8 @@ def filled(summarizer: Any, *, timeout: float = 20.0, until: float = 0.9) -> Ses
 
 
 def fill(session: Session, until: float) -> None:
-    while session.window.tokens < until * 8_000:
+    trigger = session.window.tokens + session.window.available
+    while session.window.tokens < until * trigger:
         session.receive(claude(*said("Part ported. " * 30)))
         session.user("Go on. " + "Carefully. " * 60)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import random
+from math import ceil
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ import turnlog
 from turnlog.log.messages import Media, Message, Opaque, Reasoning, Text, Tool, ToolCall, ToolResult
 from turnlog.log.usage import Count
 from turnlog.tokens import Counter, FactoredCounter, OpenAICounter, Tally, counter_for
-from turnlog.tokens.approximate import MARK, marked
+from turnlog.tokens.approximate import _BLOB, MARK, _blobs_in, marked
 from turnlog.tokens.counters import count_frame, count_message, count_tools
 from turnlog.tokens.families import claude_family, gemini_family
 from turnlog.tokens.openai import typescript
@@ -267,12 +268,19 @@ def test_encoded_blobs_are_no_prose() -> None:
     assert claude.text("x" * 40 + " y") == round(family.weights.tokens("x" * 40 + " y", gpt.text("x" * 40 + " y")))
 
 
+@given(st.lists(st.integers(1, 300), max_size=6), st.integers(0, 300), st.sampled_from(" \n.é"))
+def test_encoded_blobs_are_found_wherever_they_begin(lengths: list[int], before: int, between: str) -> None:
+    """Base64 behind a few words counted as prose: that of a screenshot in an output is half as many tokens again."""
+    text = " " * before + between.join("Ab/9" * (length // 4) + "x" * (length % 4) for length in lengths)
+    assert _blobs_in(text) == _BLOB.findall(text)
+
+
 @given(st.text(max_size=200))
 def test_weights_stay_within_their_bounds(text: str) -> None:
     """A text unlike all that the weights were fitted to, counted as nothing or as many times what it is."""
     gpt = counter_for("openai-chat", "gpt-4o").text(text)
     for target in (("anthropic", "claude-sonnet-4-5"), ("anthropic", "claude-opus-5"), ("google", "gemini-3-pro")):
-        assert round(0.85 * gpt) <= counter_for(*target).text(text) <= round(2.6 * gpt)
+        assert ceil(0.85 * gpt - 0.5) <= counter_for(*target).text(text) <= ceil(2.6 * gpt - 0.5)
 
 
 def test_code_counts_more_where_the_vocabulary_is_smaller() -> None:
@@ -315,6 +323,25 @@ def test_gemini_reads_declarations_between_special_tokens() -> None:
     counter = FactoredCounter(gemini_family("gemini-3-flash"), texts=len)
     result = ToolResult("1", "at", (Text("plain words"),))
     assert counter.messages((Message("user", (result,)),)).tool_results == len("_response:at{output:_plain words_}_")
+
+
+@pytest.mark.parametrize("model", ["gemini-2.0-flash", "gemini-2.5-pro", "gemini-3-pro", "claude-opus-5"])
+def test_a_result_without_text_counts_as_an_empty_one(model: str) -> None:
+    """Gemini is sent an empty output and the tool's name for a result of an image alone: a request over its budget."""
+    image, counter = Media("image", url="https://example.org/1.png"), counter_for("google", model)
+    for beside in ((), (image,)):
+        bare, empty = ToolResult("1", "look", beside), ToolResult("1", "look", (Text(""), *beside))
+        assert counter.messages((Message("user", (bare,)),)) == counter.messages((Message("user", (empty,)),))
+
+
+def test_the_frame_of_a_system_text_counts_with_it() -> None:
+    """Text that becomes system text once what stood ahead of it leaves: a decision said a token less than was sent."""
+    for target in (("google", "gemini-3-pro"), ("google", "gemini-2.5-flash"), ("anthropic", "claude-opus-5")):
+        counter = counter_for(*target)
+        assert counter.frame(system=True, tools=False) == counter.frame(system=False, tools=False)
+    gemini, texts = counter_for("google", "gemini-3-pro"), (Text("Be brief."), Text("Be kind."))
+    apart = gemini.messages([Message("system", (text,)) for text in texts])
+    assert apart == gemini.messages((Message("system", texts),)) and apart.framing == 2
 
 
 def test_only_signatures_of_streams_count_for_gemini_2_5() -> None:

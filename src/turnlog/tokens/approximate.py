@@ -161,9 +161,10 @@ def _call_pieces(call: ToolCall, spelling: str) -> Sequence[str]:
 
 
 def _result_pieces(result: ToolResult, spelling: str) -> Sequence[str]:
-    """The texts of a result: for Gemini as JSON objects, in which others than objects are given as `output`."""
+    """The texts of a result: for Gemini as JSON objects, in which others than objects are given as `output`, an empty
+    one if there is no text."""
     texts = [part.text for part in result.parts if isinstance(part, Text)]
-    if spelling == "blocks" or not texts:
+    if spelling == "blocks":
         return texts
     whole = "".join(texts)
     if spelling == "json":
@@ -227,6 +228,19 @@ _VOCABULARY = "o200k_base"
 
 # A run of so many characters without a space is treated as encoded data: no language has words of that length.
 _BLOB = lazy_pattern(r"[A-Za-z0-9+/_=-]{256,}")
+_BLOCK = 128
+"""A run of 256 characters covers one block of so many, wherever it begins."""
+
+
+def _blobs_in(text: str) -> list[str]:
+    """The runs of encoded data in a text. In most texts each block has a space or a line end, which is seen at once."""
+    blocks = (text[at : at + _BLOCK] for at in range(0, len(text) - _BLOCK + 1, _BLOCK))
+    return _BLOB.findall(text) if any(" " not in block and "\n" not in block for block in blocks) else []
+
+
+def _whole(tokens: float) -> int:
+    """Tokens as a whole number; halves are rounded down."""
+    return ceil(tokens - 0.5)
 
 
 class FactoredCounter:
@@ -243,7 +257,7 @@ class FactoredCounter:
 
     def text(self, text: str) -> int:
         """Tokens of a text."""
-        return round(self._spelled(text))
+        return _whole(self._spelled(text))
 
     def messages(self, messages: Sequence[Message], blob: BlobReader | None = None) -> Tally:
         """Messages with their framing."""
@@ -260,34 +274,34 @@ class FactoredCounter:
             return Tally(certainty="estimated")
         family = self._family
         each = sum(self._defined(tool) or self._declared(tool) + family.tool for tool in tools)
-        named = round(self._spelled(tools[0].name)) + family.named if choice == "named" and family.named else 0
+        named = self.text(tools[0].name) + family.named if choice == "named" and family.named else 0
         return Tally(tools=each + named + family.hidden.get(choice, 0), certainty="estimated")
 
     def frame(self, *, system: bool, tools: bool) -> Tally:
         """The framing of the whole request."""
-        return Tally(framing=self._family.request + (self._family.system if system else 0), certainty="estimated")
+        return Tally(framing=self._family.request, certainty="estimated")
 
     def settings(self, schemas: Sequence[Any], thinking: str) -> Tally:
         """The tokens that a request's settings add: schemas that the answer must match, and the type of thinking."""
         kept = self._family.kept
         spelled = [json.dumps(schema, indent=2) for schema in schemas] if kept else []
-        matched = sum(round(self._spelled(text) * kept) for text in spelled) + len(schemas) * self._family.keeping
+        matched = sum(_whole(self._spelled(text) * kept) for text in spelled) + len(schemas) * self._family.keeping
         return Tally(framing=matched + self._family.thinking.get(thinking, 0), certainty="estimated")
 
     def _spelled(self, text: str) -> float:
         if len(text) > SAMPLED:
-            return estimated(text, lambda sample: round(self._spelled(sample)))
+            return estimated(text, self.text)
         if self._texts is not None:
             return tokens_said(self._texts(text), "texts()") if text else 0
-        blobs = sum(count_pieces(_VOCABULARY, run) for run in _BLOB.findall(text))
+        blobs = sum(count_pieces(_VOCABULARY, run) for run in _blobs_in(text))
         rest = _BLOB.sub("", text) if blobs else text
         return self._family.weights.tokens(rest, count_pieces(_VOCABULARY, rest)) + blobs * self._family.base64
 
     def _pieces(self, pieces: Iterable[str]) -> int:
         """The tokens of texts that are counted each by itself, and of the special tokens in them."""
         if self._family.spelling != "marked":
-            return round(sum(map(self._spelled, pieces)))
-        return round(sum(sum(map(self._spelled, piece.split(MARK))) + piece.count(MARK) for piece in pieces))
+            return _whole(sum(map(self._spelled, pieces)))
+        return _whole(sum(sum(map(self._spelled, piece.split(MARK))) + piece.count(MARK) for piece in pieces))
 
     def _defined(self, tool: Tool) -> int:
         """The tokens of a tool that the provider defines; 0 if they are not known."""
@@ -308,7 +322,9 @@ class FactoredCounter:
     def _message(self, message: Message, blob: BlobReader | None) -> Tally:
         family = self._family
         counts = {"system": 0, "user": 0, "assistant": 0, "tool_results": 0, "images": 0, "framing": 0}
-        if message.role != "system" and message.parts:
+        if message.role == "system":  # each part, as some APIs take all system texts as parts of one
+            counts["framing"] += family.system * len(message.parts)
+        elif message.parts:
             counts["framing"] += family.message
         calls = [part for part in message.parts if isinstance(part, ToolCall)]
         if len(calls) > 1 and family.parallel:  # the results of parallel calls repeat their names
