@@ -73,20 +73,29 @@ SESSION = [
 
 SAID = """\
 Digest of records 1 to 14; [n] is record n
-## Files changed
-shop/importer.py: edit [5]
 ## Asked
-[1] The importer drops rows with an empty total. Never touch the schema file.
+[1] The importer drops rows with an empty total. Never touch the schema file. → open
+## Reported
+[4] The problem is `parse_row`: it reads total_cents before it is set.
+I'll give it a default.
+## State
+[8] pytest -x tests/test_import.py: 12 passed in 0.41s
+[14] ruff check shop: failed: error: Failed to parse shop/cli.py:31
+## Files changed
+shop/: importer.py edited [5]
+## Errors
+[14] bash ruff check shop: error: Failed to parse shop/cli.py:31; not seen to work since
+[3] bash pytest -x tests/test_import.py: E KeyError: 'total_cents'; worked at [8]: "The problem is `parse_row`: it \
+reads total_cents before it is set."
+## Open
+[11] pending: close order
 ## Done and found
 [2] bash command=pytest -x tests/test_import.py
 → [3] failed
 E   KeyError: 'total_cents'
-[4] assistant:
-The problem is `parse_row`: it reads total_cents before it is set. I'll give it a default.
+Exit code: 1
 [5] edit file_path=shop/importer.py, old_string=row['total_cents'], new_string=row.get(K, 0)
 [7] bash command=pytest -x tests/test_import.py
-→ [8]
-12 passed in 0.41s
 [9] get_order order_id=W7421990
 → [10]
 customer: email=mei@example.com
@@ -94,13 +103,6 @@ items.0: sku=KB-88
 [11] plan plan.0: step=add a test, status=completed plan.1: step=close order, status=pending
 [13] bash command=ruff check shop
 → [14] failed
-error: Failed to parse shop/cli.py:31
-## Errors
-[3] bash pytest -x tests/test_import.py: E KeyError: 'total_cents'; worked at [8]: "The problem is `parse_row`: it \
-reads total_cents before it is set."
-[14] bash ruff check shop: error: Failed to parse shop/cli.py:31; not seen to work since
-## Open
-[11] pending: close order
 """
 
 
@@ -263,7 +265,7 @@ def test_forty_merges_without_originals() -> None:
         assert words(text) <= 500
     assert text.startswith("Digest of records 1 to 219;")
     assert "The importer drops rows with an empty total. Never touch the schema file." in text
-    assert "W7421990" in text and "shop/importer.py" in text and "part_39.log" in text
+    assert "W7421990" in text and "importer.py edited [5]" in text and "part_39.log" in text
 
 
 @pytest.mark.parametrize("at_hand", [6, 24, 48])
@@ -287,10 +289,13 @@ def test_forty_merges_with_some_originals(at_hand: int) -> None:
             assert not (re.fullmatch(r"\[\d+\] \S+:", line) and re.match(r"## |\[\d+\] ", behind)), (line, behind)
     assert text.startswith(f"Digest of records 1 to {len(messages)};")
     assert "Never touch the schema file." in text
-    assert "shop/importer.py: edit [5]" in text
-    assert text.index("## Files changed") < text.index("shop/importer.py: edit [5]") < text.index("## Done and found")
+    assert "shop/: importer.py edited [5]" in text
+    order = [
+        text.index(part) for part in ("## Asked", "## Files changed", "importer.py edited [5]", "## Done and found")
+    ]
+    assert order == sorted(order)
     told = {turn for turn in range(40) if f"part_{turn}.log" in text}
-    assert len(told) >= 14, sorted(told)
+    assert len(told) >= 12, sorted(told)
 
 
 @pytest.mark.parametrize("at_hand", [24, 400])

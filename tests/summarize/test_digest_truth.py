@@ -13,13 +13,15 @@ from test_digest import assistant, call, digest, result, shown, user, words
 
 from turnlog.log.messages import Message
 from turnlog.summarize import Digest, Material
+from turnlog.summarize.changed_files import states_in
 from turnlog.summarize.instructions import most_telling
 
 
 def section(text: str, name: str) -> list[str]:
-    """The lines of one section of a digest."""
+    """The lines of one section of a digest; of what was asked without what became of it."""
     _, _, behind = text.partition(f"## {name}\n")
-    return behind.partition("\n## ")[0].splitlines()
+    lines = behind.partition("\n## ")[0].splitlines()
+    return [line.rpartition(" → ")[0] or line for line in lines] if name == "Asked" else lines
 
 
 def steps(*calls: tuple[str, dict[str, Any], str]) -> list[Message]:
@@ -65,51 +67,51 @@ def test_a_file_that_was_not_changed_is_not_told_as_changed(tool: str, arguments
 @pytest.mark.parametrize(
     ("tool", "arguments", "told"),
     [
-        ("str_replace_editor", {"command": "str_replace", "path": "/repo/a.py"}, ["/repo/a.py: str_replace [2]"]),
-        ("MultiEdit", {"file_path": "a.py"}, ["a.py: MultiEdit [2]"]),
-        ("writeFile", {"filePath": "a"}, ["a: writeFile [2]"]),
-        ("write_to_file", {"path": "a.py"}, ["a.py: write_to_file [2]"]),
+        ("str_replace_editor", {"command": "str_replace", "path": "/repo/a.py"}, ["/repo/a.py edited"]),
+        ("MultiEdit", {"file_path": "a.py"}, ["a.py edited"]),
+        ("writeFile", {"filePath": "a"}, ["a created"]),
+        ("write_to_file", {"path": "a.py"}, ["a.py created"]),
         (
             "apply_patch",
             {"input": "*** Begin Patch\n*** Update File: my docs/a b.md\n*** Move to: c.md\n@@\n"},
-            ["c.md: Move by patch [2]", "my docs/a b.md: Update by patch [2]"],
+            ["c.md moved", "my docs/a b.md edited"],
         ),
-        ("apply_patch", {"operation": {"type": "delete_file", "path": "a.py"}}, ["a.py: delete_file [2]"]),
+        ("apply_patch", {"operation": {"type": "delete_file", "path": "a.py"}}, ["a.py deleted"]),
         (
             "bash",
             {"command": "cat > a.txt <<'EOF'\nif a > self.b:\nEOF\necho 1 >> b.txt"},
-            ["b.txt: written [2]", "a.txt: written [2]"],
+            ["b.txt created", "a.txt created"],
         ),
         (
             "shell",
             {"command": ["bash", "-lc", "echo 1 | tee 'c.txt' > \"out dir/d.txt\""]},
-            ["out dir/d.txt: written [2]", "c.txt: written [2]"],
+            ["out dir/d.txt created", "c.txt created"],
         ),
         (
             "bash",
             {"command": "cd x && sed -i 's|a;b|c|' a.py b.py"},
-            ["b.py: edited by sed [2]", "a.py: edited by sed [2]"],
+            ["b.py edited", "a.py edited"],
         ),
-        ("bash", {"command": "cp a.py b.py; touch c.py"}, ["c.py: written [2]", "b.py: written [2]"]),
+        ("bash", {"command": "cp a.py b.py; touch c.py"}, ["c.py created", "b.py created"]),
         (
             "bash",
             {"command": "rm -f a.py 2>/dev/null; cp b.py c.py # not d.py"},
-            ["c.py: written [2]", "a.py: removed [2]"],
+            ["c.py created", "a.py deleted"],
         ),
-        ("bash", {"command": "rm a.py # don't keep\ntee -a b.log < c"}, ["b.log: written [2]", "a.py: removed [2]"]),
-        ("bash", {"command": "sed -i 's|a|b|' \"dir/f.py\""}, ["dir/f.py: edited by sed [2]"]),
-        ("bash", {"command": "perl -0pi -e 's/a/b/' f.py"}, ["f.py: edited by perl [2]"]),
+        ("bash", {"command": "rm a.py # don't keep\ntee -a b.log < c"}, ["b.log created", "a.py deleted"]),
+        ("bash", {"command": "sed -i 's|a|b|' \"dir/f.py\""}, ["dir/f.py edited"]),
+        ("bash", {"command": "perl -0pi -e 's/a/b/' f.py"}, ["f.py edited"]),
         (
             "bash",
             {"command": "git checkout HEAD -- a.py && git restore b.py"},
-            ["b.py: undone by git [2]", "a.py: undone by git [2]"],
+            ["b.py undone", "a.py undone"],
         ),
-        ("apply_diff", {"path": "a.py", "diff": "@@"}, ["a.py: apply_diff [2]"]),
-        ("update_file", {"path": "a.py"}, ["a.py: update_file [2]"]),
-        ("move_file", {"source": "a", "destination": "b"}, ["b: move_file [2]", "a: move_file [2]"]),
-        ("write_files", {"files": [{"path": "a.py", "content": "x"}]}, ["a.py: write_files [2]"]),
-        ("Edit", {"file_path": "a.md", "new_string": "As in\n*** Update File: b.py\n"}, ["a.md: Edit [2]"]),
-        ("powershell", {"command": "Set-Content -Path src\\a.py -Value 'x' -Force"}, ["src\\a.py: written [2]"]),
+        ("apply_diff", {"path": "a.py", "diff": "@@"}, ["a.py edited"]),
+        ("update_file", {"path": "a.py"}, ["a.py edited"]),
+        ("move_file", {"source": "a", "destination": "b"}, ["b moved", "a moved"]),
+        ("write_files", {"files": [{"path": "a.py", "content": "x"}]}, ["a.py created"]),
+        ("Edit", {"file_path": "a.md", "new_string": "As in\n*** Update File: b.py\n"}, ["a.md edited"]),
+        ("powershell", {"command": "Set-Content -Path src\\a.py -Value 'x' -Force"}, ["src\\a.py created"]),
         (
             "shell",
             {
@@ -119,40 +121,41 @@ def test_a_file_that_was_not_changed_is_not_told_as_changed(tool: str, arguments
                     "(cat a.txt) -replace 'x','y' | Out-File -FilePath 'C:\\w\\o.txt' -Encoding utf8",
                 ]
             },
-            ["C:\\w\\o.txt: written [2]"],
+            ["C:\\w\\o.txt created"],
         ),
         (
             "powershell",
             {"command": "Remove-Item -Recurse a.py, b.py; Move-Item c.py d.py; Copy-Item e.py -Destination f.py"},
-            ["f.py: written [2]", "d.py: moved [2]", "c.py: moved [2]", "b.py: removed [2]", "a.py: removed [2]"],
+            ["f.py created", "d.py moved", "c.py moved", "b.py deleted", "a.py deleted"],
         ),
-        ("bash", {"command": "rm src\\old.py"}, ["src\\old.py: removed [2]"]),
-        ("bash", {"command": "rm -f a.py \\\n  b.py"}, ["b.py: removed [2]", "a.py: removed [2]"]),
+        ("bash", {"command": "rm src\\old.py"}, ["src\\old.py deleted"]),
+        ("bash", {"command": "rm -f a.py \\\n  b.py"}, ["b.py deleted", "a.py deleted"]),
         (
             "bash",
             {"command": "git apply <<'EOF'\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n--- a/y\n+++ /dev/null\nEOF"},
-            ["x.py: patched [2]"],
+            ["x.py edited"],
         ),
         (
             "bash",
             {"command": "python3 - <<'EOF'\np = 'src/a.py'\ns = open(p).read()\nopen(p, 'w').write(s)\nEOF"},
-            ["src/a.py: written by a script [2]"],
+            ["src/a.py created"],
         ),
         (
             "bash",
             {"command": "python - <<E\nf = Path('a.md')\nf.write_text(x)\nPath('b.md').write_text(y)\nE"},
-            ["b.md: written by a script [2]", "a.md: written by a script [2]"],
+            ["b.md created", "a.md created"],
         ),
         (
             "bash",
             {"command": "rm -rf old.py; git mv a.py b.py"},
-            ["b.py: moved [2]", "a.py: moved [2]", "old.py: removed [2]"],
+            ["b.py moved", "a.py moved", "old.py deleted"],
         ),
     ],
 )
 def test_a_file_that_was_changed_is(tool: str, arguments: dict[str, Any], told: list[str]) -> None:
-    """The same looked at from the other side: what is changed by these, and by what."""
-    assert section(digest(steps((tool, arguments, "ok"))), "Files changed") == told
+    """The same looked at from the other side: what is changed by these, and how."""
+    lines = section(digest(steps((tool, arguments, "ok"))), "Files changed")
+    assert [f"{file.path} {file.state}" for file in states_in(lines)] == told
 
 
 def test_a_change_that_failed_is_none() -> None:
@@ -167,7 +170,7 @@ def test_a_change_that_failed_is_none() -> None:
             ("bash", {"command": "echo 1 > c.txt && false"}, "Exit code: 1"),
         )
     )
-    assert section(text, "Files changed") == ["c.txt: written by a command that failed [8]", "b.py: edit [6]"]
+    assert section(text, "Files changed") == ["./: c.txt created by a command that failed [8], b.py edited [6]"]
 
 
 @pytest.mark.parametrize(
@@ -548,7 +551,8 @@ def test_of_what_earlier_digests_told_the_newest_stays() -> None:
         first = max(1, len(messages) - 19)
         text = digest(messages[first - 1 :], 400, first=first, previous=text)
     for name, sign in (("Files changed", "part_"), ("Errors", "no rule for part_"), ("Decided", "way ")):
-        turns = [int(line.partition(sign)[2].partition(".")[0].partition(";")[0]) for line in section(text, name)]
+        lines = [state.path for state in states_in(section(text, name))] or section(text, name)
+        turns = [int(line.partition(sign)[2].partition(".")[0].partition(";")[0]) for line in lines]
         assert len(turns) < 20
         newest = list(range(60 - len(turns), 60))
         assert turns == (newest[::-1] if name == "Files changed" else newest), name

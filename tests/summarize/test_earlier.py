@@ -75,7 +75,7 @@ def test_of_equals_that_were_told_the_newest_stay() -> None:
     """The first things that were said filled the digest for good, and the last ones left it first."""
     lines = [f"[{n}] assistant:\nplain words {chr(87 + n) * 4}" for n in range(10, 36)]
     previous = "\n".join(["Digest of records 1 to 40; [n] is record n", "## Done and found", *lines])
-    told = digest([user("Go on.")], target=120, first=41, previous=previous).partition("## Asked")[0]
+    told = digest([user("Go on.")], target=120, first=41, previous=previous)
     kept = [line for line in lines if line in told]
     assert 3 < len(kept) < 20 and kept == lines[-len(kept) :]
 

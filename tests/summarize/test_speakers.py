@@ -159,11 +159,11 @@ def test_commands_in_an_agents_answers_are_calls() -> None:
     """What such an agent's commands print was told as asked by the user, its files and errors were told nowhere."""
     text = digest(MINI, target=500)
     assert section(text, "Asked") == ["[1] Mend the parser."]
-    assert section(text, "Files changed") == ["fix.py: written [2]"]
+    assert section(text, "Files changed") == ["./: fix.py created [2]"]
     assert section(text, "Errors") == [
-        "[5] bash pytest tests/test_parse.py: E KeyError: 'total_cents'; worked at [9]",
         "[7] bash sleep 100: The last command <command>sleep 100</command> timed out and has been killed.;"
         " not seen to work since",
+        "[5] bash pytest tests/test_parse.py: E KeyError: 'total_cents'; worked at [9]",
     ]
 
 
@@ -172,7 +172,7 @@ def test_a_prompt_ends_what_a_command_said() -> None:
     said = "main.c  util.c\n(Open file: n/a)\n(Current directory: /src)\nbash-$"
     text = digest([user("Find the flag."), assistant("I look.\n```\nrm old.c\n```"), user(said)])
     assert section(text, "Asked") == ["[1] Find the flag."]
-    assert section(text, "Files changed") == ["old.c: removed [2]"]
+    assert section(text, "Files changed") == ["./: old.c deleted [2]"]
 
 
 def test_a_block_in_an_answer_to_a_user_is_no_call() -> None:

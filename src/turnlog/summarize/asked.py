@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from .reading import Said
 
-_ANSWERED, _REFUSED, _OPEN = " → answered at [{}]", " → stopped by the user at [{}]", " → open"
+_ANSWERED, _OPEN = " → answered at [{}]", " → open"
 _NEAR = 5  # records; a nearer answer needs no pointer
 
 
 def what_became(said: Sequence[Said], staying: Sequence[Said]) -> dict[int, str]:
     """For each record in which the user said something, what is added to its line: where the answer stands that ended
-    the turn, where the user stopped it, or that it is open. Nothing if the turn ended otherwise."""
+    the turn, or that it is open. Nothing if the user stopped it, or if the answer is near."""
     entries = [*said, *(entry for entry in staying if not said or entry.record > said[-1].record)]
     asked = [place for place, entry in enumerate(entries) if entry.who == "user" and entry.note.line]
     became: dict[int, str] = {}
@@ -24,8 +24,6 @@ def what_became(said: Sequence[Said], staying: Sequence[Said]) -> dict[int, str]
             became[entries[place].record] = _ANSWERED.format(last.record)
         elif following == len(entries):
             became[entries[place].record] = _OPEN
-        elif last.note.failure is not None and last.note.failure.outcome == "canceled":
-            became[entries[place].record] = _REFUSED.format(last.record)
     return became
 
 

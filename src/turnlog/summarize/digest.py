@@ -53,9 +53,10 @@ _NUMBER = "[{}]"  # before what the agent said
 _TITLED = lazy_pattern(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # after the heading that the view adds
 _BARE = lazy_pattern(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
 _REFUSING = lazy_pattern(r"\[\d+\] refusing .+?: ")  # text with a refusal is an order, whatever its words
-_SHARES = {EARLIER: 0.4, ASKED: 0.13, FILES: 0.05, DECIDED: 0.03, STATE: 0.06, ERRORS: 0.1, OPEN: 0.05}
+_SHARES = {EARLIER: 0.4, ASKED: 0.15, FILES: 0.05, DECIDED: 0.03, STATE: 0.06, ERRORS: 0.1, OPEN: 0.05}
 _MOST = 2_500  # characters of a section of decisions, checks, errors or open ends
-_ALL_FILES = 0.2  # the share for files if their states are given: they are what a reader cannot do without
+_ALL_FILES = 0.45  # the share for files if their states are given: they are what a reader cannot do without
+_SOME_FILES = 0.2  # the same for the files of these messages alone
 _NEW = 0.3  # share of the room for quotes that is reserved for messages that no earlier digest covered
 _ACTS = 0.12  # the largest share of the room for calls that changed something
 _FEW = 800  # characters: in a digest up to this length, quotes say more than such calls
@@ -160,6 +161,7 @@ class _Draft:
         self._ends: dict[int, SectionLine] = {}  # lines that a call failed, by the place of the call's line
         self._carry(earlier[DONE], seen.staying)
         self._states = states if states is not None else self._changed([line.text for line in earlier[FILES]])
+        self._file_share = _SOME_FILES if states is None else _ALL_FILES
         self._became = what_became(self._said, staying)
         asked = self._asked(earlier[ASKED])
         first = min((about_of(line.text, 0) for line, _ in asked), default=0)
@@ -230,20 +232,20 @@ class _Draft:
     def _lines(self, section: str, lines: list[SectionLine], room: float) -> list[str]:
         """The lines of a section that fit into its share of `room` characters."""
         if section == FILES:
-            return [line.text for line in lines_of(self._states, room * _ALL_FILES - len(section))]
+            return [line.text for line in lines_of(self._states, room * self._file_share - len(section))]
         most = room * _SHARES[section] if section in (EARLIER, ASKED) else min(room * _SHARES[section], _MOST)
         return fitting(lines, most - len(section))
 
     def _unsaid(self, quotes: Iterable[Excerpt]) -> list[Excerpt]:
-        """The quotes that the sections of what was asked and decided do not contain."""
+        """The quotes that the sections of a line for each record do not contain."""
         shown: dict[int, str] = {}
-        for line in (*self._texts[ASKED], *self._texts[DECIDED]):
+        for line in (line for name in (ASKED, DECIDED, STATE, ERRORS) for line in self._texts[name]):
             if (heading := HEADING.match(line)) is not None:
                 shown[int(heading[1])] = shown.get(int(heading[1]), "") + line
         texts = (
             index
             for index, entry in enumerate(self._said)
-            if entry.record in shown and entry.who in ("user", "assistant")
+            if entry.record in shown and entry.who != "call"
         )
         shown_by_index = {index: shown[self._said[index].record] for index in texts}
         return [excerpt for excerpt in quotes if excerpt.quote.text not in shown_by_index.get(excerpt.at, "")]

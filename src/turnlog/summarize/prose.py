@@ -33,6 +33,7 @@ _REPORT = 600  # characters of a text that is a report, wherever it stands
 
 # Worth of a character, in thousandths.
 _PLAIN, _REPORTED, _PASSING = 3_000, 10_000, 500
+_ANNOUNCED = 1_500  # of a sentence that announces a change
 _NEWEST = (30_000, 14_000, 11_000)  # of the newest reports
 _NEWEST_SHARE = 0.12  # of the room, for each of them
 _TOLD = 25  # percent that each telling word adds
@@ -86,7 +87,7 @@ def sentences(said: Sequence[Said], staying: Sequence[Said], room: float) -> Ite
         )  # what the agent says of a change is its reason
         for sentence in entry.note.sentences:
             left -= len(sentence.quote.text)
-            worth = _REPORTED if is_report else _PASSING if sentence.passing and not changes else _PLAIN
+            worth = _REPORTED if is_report else _PLAIN if not sentence.passing else _ANNOUNCED if changes else _PASSING
             worth = newest[index] if left > 0 else worth
             worth = worth * (100 + _TOLD * sentence.telling) // 100
             yield Excerpt(index, index, sentence.quote, len(sentence.quote.text) * worth // 1000)
