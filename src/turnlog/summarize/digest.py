@@ -17,13 +17,12 @@ from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
 from ..log.messages import ToolResult, text_of
 from ..view.types import Shown
-from .asked import what_became, without_open
 from .changed_files import states_in
-from .checks import last_checks
 from .events import FileStates, acts, changes_things, ended, errors, file_states, lines_of, open_ends
 from .identifiers import IdentifierPlaces
 from .instructions import gives_orders, most_telling, standing
 from .notes import NoteCache, NoteReader
+from .outcomes import last_checks, what_became, without_open
 from .prose import handed_over, results, sentences
 from .protocol import Material
 from .quotes import ChosenQuotes, Excerpt, Heading, excerpts, others
@@ -242,11 +241,7 @@ class _Draft:
         for line in (line for name in (ASKED, DECIDED, STATE, ERRORS) for line in self._texts[name]):
             if (heading := HEADING.match(line)) is not None:
                 shown[int(heading[1])] = shown.get(int(heading[1]), "") + line
-        texts = (
-            index
-            for index, entry in enumerate(self._said)
-            if entry.record in shown and entry.who != "call"
-        )
+        texts = (index for index, entry in enumerate(self._said) if entry.record in shown and entry.who != "call")
         shown_by_index = {index: shown[self._said[index].record] for index in texts}
         return [excerpt for excerpt in quotes if excerpt.quote.text not in shown_by_index.get(excerpt.at, "")]
 

@@ -1,4 +1,5 @@
-"""The state of the work: what the last test, build, check and commit of each kind said."""
+"""What came of the work: what the last test, build, check and commit of each kind said, and where each request of the
+user was answered."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ _CHECK = lazy_pattern(
     r"(?:\S*/)?(?:"
     r"git\s+(?:commit|push|pull|merge(?!-)|rebase|cherry-pick|checkout|switch|tag|stash|status|reset|worktree|branch)\b"
     r"|gh\s+pr\s+\w+"
-    r"|(?!(?:cat|ls|grep|rg|sed|head|tail|find|echo|cd|mkdir|rm|cp|mv|touch|which|wc|nl|git|chmod)\s)(?:\S+\s+){0,3}?\S*(?:tests?|specs?|pytest|lint\w*|build|check\w*|tsc|mypy|ruff|eslint|compile|fmt|format|clippy|vet"
-    r"|make|ctest|tox|nox|jest|vitest|mocha|phpunit|rspec|gradlew?|mvn|cmake)(?::\S+)?(?=\s|$))"
+    r"|(?!(?:cat|ls|grep|rg|sed|head|tail|find|echo|cd|mkdir|rm|cp|mv|touch|which|wc|nl|git|chmod)\s)"
+    r"(?:\S+\s+){0,3}?\S*(?:tests?|specs?|pytest|lint\w*|build|check\w*|tsc|mypy|ruff|eslint|compile|fmt|format"
+    r"|clippy|vet|make|ctest|tox|nox|jest|vitest|mocha|phpunit|rspec|gradlew?|mvn|cmake)(?::\S+)?(?=\s|$))"
 )
 # Lines in which such programs sum up.
 _VERDICT = lazy_pattern(
@@ -33,6 +35,8 @@ _VERDICT = lazy_pattern(
     r"|conflict)"
     r"|^\s?(?:M|A|D|\?\?|MM|AM|R|UU)\s+\S|^\s+(?:modified|new file|deleted|renamed):"
 )
+_ANSWERED, _OPEN = " → answered at [{}]", " → open"
+_NEAR = 5  # records; a nearer answer needs no pointer
 
 
 def last_checks(said: Sequence[Said], staying: Sequence[Said]) -> list[SectionLine]:
@@ -74,3 +78,25 @@ def _verdict(entry: Said) -> str:
     if entry.error:
         said = f"failed: {said}" if entry.error in said else f"failed: {entry.error}; {said}"
     return clip(said, _SAID)
+
+
+def what_became(said: Sequence[Said], staying: Sequence[Said]) -> dict[int, str]:
+    """For each record in which the user said something, what is added to its line: where the answer stands that ended
+    the turn, or that it is open. Nothing if the user stopped it, or if the answer is near."""
+    entries = [*said, *(entry for entry in staying if not said or entry.record > said[-1].record)]
+    asked = [place for place, entry in enumerate(entries) if entry.who == "user" and entry.note.line]
+    became: dict[int, str] = {}
+    for place, following in zip(asked, [*asked[1:], len(entries)], strict=False):
+        last = entries[following - 1]
+        if last.who == "assistant":
+            if last.record - entries[place].record < _NEAR:
+                continue
+            became[entries[place].record] = _ANSWERED.format(last.record)
+        elif following == len(entries):
+            became[entries[place].record] = _OPEN
+    return became
+
+
+def without_open(line: str) -> str:
+    """A line of an earlier digest without the words that its request is open: it may have been answered since."""
+    return line.removesuffix(_OPEN)
