@@ -1,11 +1,11 @@
 """A summary without a model: what was asked, done and found, in quotes with their record numbers.
 
 It is made from the original messages each time, so that nothing is summarised twice; an earlier summary is read only
-for originals that are not available. A few sections have a share of the room each: the user's words, files changed,
-decisions, errors, open ends. The rest of the room is for what was done, in order: calls with their arguments, and under
-each call the lines of its result, or of texts, that are worth most for their length (see `IdentifierPlaces.weights` and
-`ChosenQuotes`). Quotes of an earlier digest compete with them by worth: they neither leave nor stay because of their
-age.
+for originals that are not available. It reads like a hand-over note: a few sections have a share of the room each, such
+as the user's words, files changed, decisions, errors, open ends. The rest of the room is for quotes, those that are
+worth most for their length: of what the agent said (see `prose`), of calls with their arguments, and under each call of
+the lines of its result (see `IdentifierPlaces.weights` and `ChosenQuotes`). Quotes of an earlier digest compete with them
+by worth: they neither leave nor stay because of their age.
 """
 
 from __future__ import annotations
