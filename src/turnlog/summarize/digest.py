@@ -4,8 +4,8 @@ It is made from the original messages each time, so that nothing is summarised t
 for originals that are not available. It reads like a hand-over note: a few sections have a share of the room each, such
 as the user's words, files changed, decisions, errors, open ends. The rest of the room is for quotes, those that are
 worth most for their length: of what the agent said (see `prose`), of calls with their arguments, and under each call of
-the lines of its result (see `IdentifierPlaces.weights` and `ChosenQuotes`). Quotes of an earlier digest compete with them
-by worth: they neither leave nor stay because of their age.
+the lines of its result (see `IdentifierPlaces.weights` and `ChosenQuotes`). Quotes of an earlier digest compete with
+them by worth: they neither leave nor stay because of their age.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
 from ..log.messages import ToolResult, text_of
+from ..view.program_prefaces import is_handover
 from ..view.types import Shown
 from .changed_files import states_in
 from .events import FileStates, acts, changes_things, ended, errors, file_states, lines_of, open_ends
@@ -49,6 +50,7 @@ from .sections import (
 
 _TITLE = "Digest of records {} to {}; [n] is record n"
 _NUMBER = "[{}]"  # before what the agent said
+_HANDOVER = "handover"  # who speaks in a note that an agent wrote for its successor
 _TITLED = lazy_pattern(r"(?:[^\n]*\n)?Digest of records (\d+) to (\d+);")  # after the heading that the view adds
 _BARE = lazy_pattern(r"\[\d+\] \S+:$")  # a heading that says nothing by itself
 _REFUSING = lazy_pattern(r"\[\d+\] refusing .+?: ")  # text with a refusal is an order, whatever its words
@@ -313,7 +315,8 @@ class _Draft:
             return Heading(f"[{entry.record}] {entry.tool} {entry.brief}", entry.note.named)
         if entry.who == "assistant":
             return Heading(_NUMBER.format(entry.record), ())
-        return Heading(f"[{entry.record}] {entry.tool or entry.who}:", ())
+        handed_over = entry.who == "user" and is_handover(entry.text)
+        return Heading(f"[{entry.record}] {_HANDOVER if handed_over else entry.tool or entry.who}:", ())
 
     def _act(self, entry: Said) -> Heading:
         """The heading of a call without quotes: its tool, and the beginning of its arguments."""

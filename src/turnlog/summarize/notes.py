@@ -11,13 +11,13 @@ from msgspec import Struct
 from .._platform.texts import clip
 from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..view.file_edits import changes_of
-from ..view.program_prefaces import is_of_program
+from ..view.program_prefaces import is_handover, is_of_program
 from ..view.types import Shown
 from .events import tasks_of
 from .failures import failure_of
 from .identifiers import Vocabulary
 from .instructions import decisions_of, gives_orders, line_of
-from .prose import sentences_of
+from .prose import sentence_quotes
 from .reading import Said, TextFindings, laid_out, read, spelled, texts_of
 
 _REMEMBERED = 20_000  # the most messages read ahead whose notes are kept until a digest is made
@@ -97,13 +97,13 @@ class NoteReader:
             note.line = line_of(reason) if reason else ""
             note.orders = bool(reason)
         elif message.role == "user":
-            note.line = "" if is_of_program(text) else line_of(text)
+            note.line = "" if is_of_program(text) or is_handover(text) else line_of(text)
             # A mail on one line may look typed.
             note.orders = not message.by_program and gives_orders(note.line) and gives_orders(text)
         else:
             note.line = clip(text[-600:], 240)
             note.decisions = decisions_of(text)
-            note.sentences = sentences_of(text, self.vocabulary)
+            note.sentences = sentence_quotes(text, self.vocabulary)
         return note
 
 

@@ -26,6 +26,8 @@ _CHECK = lazy_pattern(
     r"(?:\S+\s+){0,3}?\S*(?:tests?|specs?|pytest|lint\w*|build|check\w*|tsc|mypy|ruff|eslint|compile|fmt|format"
     r"|clippy|vet|make|ctest|tox|nox|jest|vitest|mocha|phpunit|rspec|gradlew?|mvn|cmake)(?::\S+)?(?=\s|$))"
 )
+# Programs whose next word is no command of theirs.
+_ALONE = lazy_pattern(r"(?:\S*/)?(?:pytest|jest|vitest|mocha|mypy|tsc|eslint|ctest|tox|nox|phpunit|rspec)$")
 # Lines in which such programs sum up.
 _VERDICT = lazy_pattern(
     r".*(?:\b\d+ (?:passed|failed|errors?|warnings?|issues?|tests?|files? changed|problems?|skipped|suites?)\b"
@@ -65,7 +67,9 @@ def _kinds(entry: Said) -> Iterator[tuple[str, str]]:
         command = " ".join(words)
         if _CHECK.match(command):
             plain = [word for word in words if not word.startswith("-")]
-            yield " ".join(plain[: _WORDS if plain[1:2] == ["run"] else 2]), command
+            alone = next((place for place, word in enumerate(plain[:2]) if _ALONE.match(word)), None)
+            kind = plain[: _WORDS if plain[1:2] == ["run"] else 2] if alone is None else plain[: alone + 1]
+            yield " ".join(kind), command
             return
 
 

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from .._platform.lazy import lazy_pattern
-from ..view.program_prefaces import is_inserted
+from .._platform.texts import clip
+from ..view.program_prefaces import is_handover
 from .agent_sentences import is_process
 from .identifiers import Vocabulary
 from .instructions import gives_orders
@@ -53,18 +54,21 @@ _RULES = lazy_pattern(
 )
 
 
-def sentences_of(text: str, vocabulary: Vocabulary) -> tuple[Sentence, ...]:
+def sentence_quotes(text: str, vocabulary: Vocabulary) -> tuple[Sentence, ...]:
     """The sentences, lines of lists and lines of code in a text of the agent that say something."""
-    code = [match.span() for match in _CODE.finditer(text)] if "```" in text else []
+    code = [match.span() for match in _CODE.finditer(text)][::-1] if "```" in text else []
     found: list[Sentence] = []
     start = 0
     for end, after in (*(match.span() for match in _BREAK.finditer(text)), (len(text), len(text))):
         line = text[start:end].strip()
         if len(line) >= _LEAST and any(map(str.isalnum, line)):
-            words = tuple(vocabulary.words(line))
-            passing = any(a <= start < z for a, z in code) or is_process(line)
+            while code and code[-1][1] <= start:
+                code.pop()
+            passing = bool(code and code[-1][0] <= start) or is_process(line)
             telling = 0 if passing else min(_MOST_TELLING, len({word.lower() for word in _TELLING.findall(line)}))
-            found.append(Sentence(Quote(start, end - start, line[:_LONGEST], words), passing, telling))
+            line = clip(line, _LONGEST)
+            quote = Quote(start, end - start, line, tuple(vocabulary.words(line)))
+            found.append(Sentence(quote, passing, telling))
         start = after
     return tuple(found)
 
@@ -82,9 +86,7 @@ def sentences(said: Sequence[Said], staying: Sequence[Said], room: float) -> Ite
         entry = said[index]
         left = room * _NEWEST_SHARE if index in newest else 0
         is_report = index in reports
-        changes = (
-            index + 1 < len(said) and said[index + 1].note.changes
-        )  # what the agent says of a change is its reason
+        changes = index + 1 < len(said) and said[index + 1].note.changes
         for sentence in entry.note.sentences:
             left -= len(sentence.quote.text)
             worth = _REPORTED if is_report else _PLAIN if not sentence.passing else _ANNOUNCED if changes else _PASSING
@@ -125,7 +127,7 @@ def handed_over(said: Sequence[Said], room: float, vocabulary: Vocabulary) -> It
     left = room * _HANDED_SHARE
     for index in range(len(said) - 1, -1, -1):
         entry = said[index]
-        if entry.who == "user" and is_inserted(entry.text):
+        if entry.who == "user" and is_handover(entry.text):
             for line in _lines(entry, int(room), vocabulary):
                 left -= len(line.text)
                 worth = _HANDED_OVER if left > 0 else _REPORTED
@@ -140,7 +142,8 @@ def _lines(entry: Said, most: int, vocabulary: Vocabulary) -> Iterator[Quote]:
         at, start = start, start + len(line) + 1
         plain = line.strip()
         if (at < most or len(text) - at < most) and len(plain) >= _LEAST and any(map(str.isalnum, plain)):
-            yield Quote(at, len(line), plain[:_LONGEST], tuple(vocabulary.words(plain[:_LONGEST])))
+            plain = clip(plain, _LONGEST)
+            yield Quote(at, len(line), plain, tuple(vocabulary.words(plain)))
 
 
 def _ends_work(said: Sequence[Said], index: int, staying: Sequence[Said]) -> bool:

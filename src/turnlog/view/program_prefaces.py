@@ -23,7 +23,19 @@ _INSTRUCTIONS = lazy_pattern(
 )
 # Claude Code: the text of a skill that the agent loaded, and its own summary of an earlier session.
 _REQUEST = "## My request for Codex:"  # between the context of Codex's editor plug-ins and the user's words
-_INSERTED = ("Base directory for this skill: ", "This session is being continued from a previous conversation ")
+_CONTINUED = "This session is being continued from a previous conversation "
+_INSERTED = ("Base directory for this skill: ", _CONTINUED)
+# What an agent wrote for its successor: Claude Code; Codex (codex-rs, summary_prefix.md); gemini-cli.
+_HANDED_OVER = (
+    _CONTINUED,
+    "Another language model started to solve this problem and produced a summary of its thinking process",
+    "<state_snapshot>",
+)
+
+
+def is_handover(text: str) -> bool:
+    """Whether a text begins like the note that an agent wrote for its successor when a conversation became too long."""
+    return text.lstrip().startswith(_HANDED_OVER)
 
 
 def is_inserted(text: str) -> bool:
