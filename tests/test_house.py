@@ -78,7 +78,6 @@ ALONE = {
     "stores.sqlite.search": "part of a store: all together over 600 lines",
     "stores.sqlite.verify": "part of a store: all together over 600 lines",
     "summarize.pastes": "with the orders over 600 lines",
-    "summarize.outcomes": "what came of the work: with the digest over 500 lines",
     "testing.promises": "the parts of `check_store`: all together over 600 lines",
     "text_history.layout": "which parts are shown and how long, decided without writing a prompt",
     "view.repair.alternate": "whole views for chat templates; with `view.repair.repair` over 600 lines",

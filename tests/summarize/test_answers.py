@@ -13,9 +13,8 @@ from draws import examples
 from scripted import PATIENCE, Scripted, a_run, material, said, states
 from turnlog.errors import RunnerFailed
 from turnlog.summarize import MemoryLedger, ModelSummarizer, attempt
-from turnlog.summarize.answers import SummaryPrompt, notes_of
 from turnlog.summarize.ledger import key_of
-from turnlog.summarize.prompt import draft_tokens, instruction_for, prompt_for
+from turnlog.summarize.prompt import SummaryPrompt, draft_tokens, instruction_for, notes_of, prompt_for
 
 MARK = "0a1b2c3d4e5f"
 DRAFT, NOTES = f"==== {MARK} draft", f"==== {MARK} notes"

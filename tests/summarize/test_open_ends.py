@@ -6,7 +6,7 @@ import pytest
 from test_digest import assistant, call, result, user
 
 from turnlog.log.messages import Message
-from turnlog.summarize.agent_sentences import first_statement, is_process, sentences_of
+from turnlog.summarize.errors import first_statement, is_process, sentences_of
 from turnlog.summarize.events import open_ends
 from turnlog.summarize.notes import NoteCache, NoteReader
 from turnlog.summarize.reading import Said

@@ -27,8 +27,7 @@ from ..redaction.drafts import redacted
 from ..redaction.store import as_kept
 from ..stores.places import store_given
 from ..summarize import Digest, Material
-from ..summarize.excerpts import excerpt, fitted
-from ..summarize.transcript import entries_of
+from ..summarize.transcript import entries_of, excerpt, fitted
 from ..text_history.frame import joined, quoted
 from ..text_history.sizes import TextSizes
 from ..tokens.counters import counter_for

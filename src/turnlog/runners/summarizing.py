@@ -24,10 +24,10 @@ from ..requests.request import Request
 from ..session.session import Session
 from ..stores import MemoryStore
 from ..summarize import Material
-from ..summarize.answers import SummaryPrompt
 from ..summarize.prompt import (
     PROMPT_VERSION,
     REFLECTIVE_VERSION,
+    SummaryPrompt,
     draft_tokens,
     instruction_for,
     prompt_for,

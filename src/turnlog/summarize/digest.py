@@ -1,11 +1,11 @@
 """A summary without a model: what was asked, done and found, in quotes with their record numbers.
 
 It is made from the original messages each time, so that nothing is summarised twice; an earlier summary is read only
-for originals that are not available. It reads like a hand-over note: a few sections have a share of the room each, such
-as the user's words, files changed, decisions, errors, open ends. The rest of the room is for quotes, those that are
-worth most for their length: of what the agent said (see `prose`), of calls with their arguments, and under each call of
-the lines of its result (see `IdentifierPlaces.weights` and `ChosenQuotes`). Quotes of an earlier digest compete with
-them by worth: they neither leave nor stay because of their age.
+for originals that are not available. It reads like a hand-over note: a few sections have a share of the room each,
+such as the user's words, files changed, decisions, errors, open ends. The rest of the room is for quotes, those that
+are worth most for their length: of what the agent said (see `sentences`), of calls with their arguments, and under
+each call of the lines of its result (see `IdentifierPlaces.weights` and `ChosenQuotes`). Quotes of an earlier digest
+compete with them by worth: they neither leave nor stay because of their age.
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ from .events import FileStates, acts, changes_things, ended, errors, file_states
 from .identifiers import IdentifierPlaces
 from .instructions import gives_orders, most_telling, standing
 from .notes import NoteCache, NoteReader
-from .outcomes import last_checks, what_became, without_open
-from .prose import handed_over, results, sentences
 from .protocol import Material
-from .quotes import ChosenQuotes, Excerpt, Heading, excerpts, others
+from .quotes import ChosenQuotes, Excerpt, Heading, excerpts, handed_over, others, results, sentences
 from .reading import Quote, Said, with_calls
 from .sections import (
     ASKED,
@@ -43,9 +41,12 @@ from .sections import (
     about_of,
     fitting,
     in_order,
+    last_checks,
     quoted,
     read_lines,
+    what_became,
     with_the_task,
+    without_open,
 )
 
 _TITLE = "Digest of records {} to {}; [n] is record n"

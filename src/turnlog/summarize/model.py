@@ -13,9 +13,8 @@ from .._platform.given import flag_given
 from .._platform.stdlib import inspect
 from ..errors import InputError
 from ..log.messages import sha256_hex
-from .answers import SummaryPrompt
 from .digest import Digest
-from .prompt import PROMPT_VERSION, REFLECTIVE_VERSION, prompt_for
+from .prompt import PROMPT_VERSION, REFLECTIVE_VERSION, SummaryPrompt, prompt_for
 from .protocol import Material, Summarizer
 
 _PLAIN = (str, bytes, int, float, bool, type(None))

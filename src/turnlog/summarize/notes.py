@@ -17,7 +17,7 @@ from .events import tasks_of
 from .failures import failure_of
 from .identifiers import Vocabulary
 from .instructions import decisions_of, gives_orders, line_of
-from .prose import sentence_quotes
+from .quotes import sentence_quotes
 from .reading import Said, TextFindings, laid_out, read, spelled, texts_of
 
 _REMEMBERED = 20_000  # the most messages read ahead whose notes are kept until a digest is made

@@ -10,8 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .._platform.units import counted
-from ..summarize.excerpts import excerpt, fitted
-from ..summarize.transcript import TranscriptEntry, entries_of
+from ..summarize.transcript import TranscriptEntry, entries_of, excerpt, fitted
 from ..view.types import Shown, starts_turn
 from .frame import Frame, PromptTexts, is_gap, joined, quoted
 from .sizes import TextSizes
