@@ -142,6 +142,12 @@ def recall(report: Report, *, budgets: str = "0.1,0.2,0.4", material: float = 0)
 
 
 @bench()
+def facts(report: Report, *, budgets: str = "0.1,0.2,0.4") -> None:
+    """What a view says of what a successor must know: facts labelled by hand, on the shared context bench."""
+    run(report, ["facts.py", "--budgets", budgets, *ADD])
+
+
+@bench()
 def priority(report: Report, *, budgets: str = "0.1,0.2,0.4") -> None:
     """What the strategy `priority` keeps of what an agent needs later, beside an order in which calls leave last."""
     for policy in ("make_priority", "make_calls_first"):
