@@ -25,6 +25,7 @@ from turnlog import transport
 from turnlog.log.messages import ToolCall, text_of
 from turnlog.log.records import Decision, MessageRecord, Note, PartialAnswer, Record, UsageRecord
 from turnlog.stores import MemoryStore
+from turnlog.stores.labels import newest_labels
 from turnlog.transport.answers import ServerSentEvents
 
 CHAT = PATHS["openai-chat"]
@@ -555,3 +556,21 @@ def test_a_response_without_an_answer_is_a_note(headers: dict[str, str]) -> None
     notes = [record.body for record in all_records(store) if isinstance(record.body, Note)]
     told = "no answer came: nothing of a response was read"
     assert [note.text for note in notes if note.topic == "transport"] == [told]
+
+
+@pytest.mark.parametrize("name", ["", "named"])
+def test_what_a_session_is_found_by_is_on_record_before_its_first_message(name: str) -> None:
+    """A program that was killed between the two went on in another session."""
+    store = MemoryStore()
+    client = transport.client(
+        store,
+        transport=ModelServer(
+            lambda request: (200, JSON, [json.dumps(answer_in("openai-chat", ["Yes."], 1)).encode()])
+        ),
+    )
+    with transport.session(name):
+        client.post(PATHS["openai-chat"], json={"model": "gpt-4o", "messages": [{"role": "user", "content": "Hi?"}]})
+    records = all_records(store)
+    first = next(n for n, record in enumerate(records) if record.message is not None)
+    assert "transport-opening" in (newest_labels(records[:first]) or {})
+    assert client.failures == 0

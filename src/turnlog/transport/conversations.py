@@ -178,8 +178,13 @@ class OpenConversation:
         """Label the session so that it is found again, where that changed."""
         if not self._labelled and (said := self.known().said):
             self._labelled = len(said) > 1
-            exchange = _short(self._owner, said[:2]) if self._labelled else ""
-            self.session.label({OPENING: _short(self._owner, said[:1]), EXCHANGE: exchange})
+            self.session.label(labels_found_by(self._owner, said))
+
+
+def labels_found_by(owner: bytes, said: Sequence[bytes]) -> dict[str, str]:
+    """The labels by which a session is found again in which this was said."""
+    exchange = _short(owner, said[:2]) if len(said) > 1 else ""
+    return {OPENING: _short(owner, said[:1]), EXCHANGE: exchange} if said else {}
 
 
 def _shortens(record: Record) -> bool:

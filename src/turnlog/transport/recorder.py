@@ -40,7 +40,17 @@ from ..session.settings import settings_for
 from ..stores import default_path, open_store
 from ..stores.labels import FOLDER, labels_given, labels_of
 from .answers import Answering
-from .conversations import EXCHANGE, NAMED, OPENING, Heard, OpenConversation, continued, likeliest, on_record
+from .conversations import (
+    EXCHANGE,
+    NAMED,
+    OPENING,
+    Heard,
+    OpenConversation,
+    continued,
+    labels_found_by,
+    likeliest,
+    on_record,
+)
 from .routes import Route
 
 _CLIENT = "client"
@@ -288,10 +298,12 @@ class Recorder:
                 if session_id not in here:
                     with suppress(SessionBusy):  # another process goes on with it
                         return self._session(session_id, target, where)
+            # A program that is killed before its first message is labelled would not find its session again.
+            labels = {**where, **labels_found_by(self._owner, heard.said)}
             if not name:
-                return self._session("", target, where)
+                return self._session("", target, labels)
             names = chain([name], (f"{name}-{i}" for i in count(2)))
-            return self._session(next(each for each in names if not _has(store, each)), target, where)
+            return self._session(next(each for each in names if not _has(store, each)), target, labels)
 
     def _owns(self, store: Store, session_id: str) -> bool:
         """Whether a session has the labels of this client and no others of an owner."""
