@@ -80,7 +80,7 @@ Digest of records 1 to 14; [n] is record n
 I'll give it a default.
 ## State
 [8] pytest -x tests/test_import.py: 12 passed in 0.41s
-[14] ruff check shop: failed: error: Failed to parse shop/cli.py:31
+[14] ruff check shop: failed
 ## Files changed
 shop/: importer.py edited [5]
 ## Errors
@@ -90,18 +90,18 @@ reads total_cents before it is set."
 ## Open
 [11] pending: close order
 ## Done and found
-[2] bash command=pytest -x tests/test_import.py
+[2] bash pytest -x tests/test_import.py
 → [3] failed
 E   KeyError: 'total_cents'
 Exit code: 1
 [5] edit file_path=shop/importer.py, old_string=row['total_cents'], new_string=row.get(K, 0)
-[7] bash command=pytest -x tests/test_import.py
+[7] bash pytest -x tests/test_import.py
 [9] get_order order_id=W7421990
 → [10]
 customer: email=mei@example.com
 items.0: sku=KB-88
 [11] plan plan.0: step=add a test, status=completed plan.1: step=close order, status=pending
-[13] bash command=ruff check shop
+[13] bash ruff check shop
 → [14] failed
 """
 
@@ -295,7 +295,7 @@ def test_forty_merges_with_some_originals(at_hand: int) -> None:
     ]
     assert order == sorted(order)
     told = {turn for turn in range(40) if f"part_{turn}.log" in text}
-    assert len(told) >= 12, sorted(told)
+    assert len(told) >= 14, sorted(told)
 
 
 @pytest.mark.parametrize("at_hand", [24, 400])

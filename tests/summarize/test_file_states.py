@@ -18,7 +18,7 @@ from turnlog.log.records import Decision
 from turnlog.session.memory import DigestFiles
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
-from turnlog.summarize.events import FileState, FileStates, lines_of
+from turnlog.summarize.changed_files import FileState, FileStates, lines_of
 
 _MORE = "{} more, changed before these"
 _NAMES = st.text("abc/.\n", min_size=1, max_size=12).map(lambda text: text.strip("/\n") or "a")

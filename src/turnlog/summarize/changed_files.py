@@ -333,13 +333,3 @@ def file_states(said: Sequence[Said]) -> FileStates:
             for file, failed in _followed(said)
         ]
     )
-
-
-def files(said: Sequence[Said]) -> list[str]:
-    """The files that calls changed, the newest change first, each with what changed it last and that record, a line a
-    file. A change is marked that one of several commands may have made before the next one failed."""
-    return [
-        f"{file.path}: {file.done}{_FAILED if failed else ''} [{file.changed}]"
-        + (f" ({file.changes} changes)" if file.changes > 1 and file.change != "undone" else "")
-        for file, failed in _followed(said)
-    ]

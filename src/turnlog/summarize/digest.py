@@ -18,8 +18,9 @@ from .._platform.texts import clip
 from ..log.messages import ToolResult, text_of
 from ..view.program_prefaces import is_handover
 from ..view.types import Shown
-from .changed_files import states_in
-from .events import FileStates, acts, changes_things, ended, errors, file_states, lines_of, open_ends
+from .changed_files import FileStates, file_states, lines_of, states_in
+from .errors import ended, errors
+from .events import acts, changes_things, open_ends
 from .identifiers import IdentifierPlaces
 from .instructions import gives_orders, most_telling, standing
 from .notes import NoteCache, NoteReader
@@ -36,6 +37,7 @@ from .sections import (
     HEADING,
     OPEN,
     REPORTED,
+    SAID_FAILED,
     STATE,
     SectionLine,
     about_of,
@@ -206,6 +208,11 @@ class _Draft:
             for name, lines in self._sections.items()
         }
         self._texts[ASKED] = [self._answered(line) for line in self._texts[ASKED]]
+        failed = {about_of(line, 0) for line in self._texts[ERRORS]}  # what went wrong is told there
+        self._texts[STATE] = [
+            f"{line.partition(SAID_FAILED)[0]}{SAID_FAILED}" if about_of(line, 0) in failed else line
+            for line in self._texts[STATE]
+        ]
         lines = [line for texts in self._texts.values() for line in texts]
         used: float = len(self._title()) + len(DONE) + sum(len(line) + 1 for line in lines)
         covered = set[str]().union(*map(self._vocabulary.of_line, lines))
@@ -313,7 +320,7 @@ class _Draft:
 
     def _heading(self, entry: Said) -> Heading:
         if entry.who == "call":
-            return Heading(f"[{entry.record}] {entry.tool} {entry.brief}", entry.note.named)
+            return Heading(f"[{entry.record}] {entry.tool} {_shown(entry.brief)}", entry.note.named)
         if entry.who == "assistant":
             return Heading(_NUMBER.format(entry.record), ())
         handed_over = entry.who == "user" and is_handover(entry.text)
@@ -321,7 +328,7 @@ class _Draft:
 
     def _act(self, entry: Said) -> Heading:
         """The heading of a call without quotes: its tool, and the beginning of its arguments."""
-        brief = clip(entry.brief, _ACT)
+        brief = clip(_shown(entry.brief), _ACT)
         return Heading(f"[{entry.record}] {entry.tool} {brief}", tuple(self._vocabulary.words(brief)))
 
     def _decided(self) -> list[SectionLine]:
@@ -453,6 +460,11 @@ def _characters(text: str, count: Callable[[str], int]) -> float:
     lines = text.split("\n")
     sample = "\n".join(lines[:: max(1, len(lines) // _SAMPLE)])
     return len(sample) / max(1, count(sample))
+
+
+def _shown(brief: str) -> str:
+    """The arguments of a call as a heading shows them: a command without its key."""
+    return brief.removeprefix("command=").removeprefix("cmd=")
 
 
 def _heard(entry: Said) -> str:

@@ -249,8 +249,8 @@ def _ended(line: str, about: int, worked: dict[str, list[int]]) -> str:
 
 
 _EXAMINED = 4_000  # characters at either end of a text whose sentences are read
-_CODE = lazy_pattern(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-_BREAK = lazy_pattern(r"\n+|(?<=[.!?])[*_`\")\]]*[ \t]+(?=[A-Z\"'`*(\[«“‘])|(?<=[。！？])")
+CODE_BLOCK = lazy_pattern(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+SENTENCE_END = lazy_pattern(r"\n+|(?<=[.!?])[*_`\")\]]*[ \t]+(?=[A-Z\"'`*(\[«“‘])|(?<=[。！？])")
 _MARKS = lazy_pattern(r"^[\s>#*\-•·–—✅❌⚠️✓✗]*(?:\d{1,2}[.)]\s+)?(?:THOUGHT:\s*)?|[\s*_]+$")
 _SHORTEST = 20  # characters of a sentence that says something
 _SHORTEST_WIDE = 8  # the same in a script without spaces
@@ -279,8 +279,8 @@ def sentences_of(text: str) -> Iterator[str]:
     if len(text) > 2 * _EXAMINED:
         text = f"{text[:_EXAMINED].rpartition(chr(10))[0]}\n{text[-_EXAMINED:].partition(chr(10))[2]}"
     if "```" in text or "~~~" in text:
-        text = _CODE.sub("\n", text)
-    for piece in _BREAK.split(text):
+        text = CODE_BLOCK.sub("\n", text)
+    for piece in SENTENCE_END.split(text):
         sentence = _EXCLAIMED.sub("", " ".join(_MARKS.sub("", piece).replace("**", "").split()), count=1)
         if len(sentence) >= (_SHORTEST if sentence.isascii() else _SHORTEST_WIDE):
             yield sentence

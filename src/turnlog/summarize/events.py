@@ -11,13 +11,6 @@ from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
 from ..log.messages import ToolCall
 from ..view.file_edits import words_of
-from .changed_files import FileState as FileState
-from .changed_files import FileStates as FileStates
-from .changed_files import file_states as file_states
-from .changed_files import files as files
-from .changed_files import lines_of as lines_of
-from .errors import ended as ended
-from .errors import errors as errors
 from .errors import is_process, sentences_of
 from .reading import Said
 

@@ -15,6 +15,7 @@ _LINE = 300  # characters of a line for one text of the user
 _HEAD, _ORDERS, _TAIL = 110, 130, 50  # characters of its beginning, its orders and its end, if orders are in the middle
 _ORDER = 500  # characters of one order, which is told whole even if it takes more than the room for all
 _SEARCHED = 5_000  # characters at either end of a long text that are searched for decisions
+_REPEATED = 3  # such lines without orders that are told
 _REPLACED = 0.7  # share of the words of a decision that a later one has too, which replaces it
 _STALE = 0.4  # if a smaller share of a line's words is new on average, the user said such a thing several times
 _WORD = lazy_pattern(r"[^\W\d]+")
@@ -126,7 +127,8 @@ def standing(decisions: Sequence[str]) -> list[int]:
 def most_telling(lines: Sequence[str], orders: Sequence[bool], *, task: bool = True) -> list[int]:
     """The positions of `lines`, each a text of the user, the most important first: the first line if it is the `task`,
     then lines that give `orders`, then the newest. Lines that were said several times in nearly the same words come
-    last; of lines in exactly the same words, the newest is not counted as a repetition."""
+    last, and of those that give no orders only the newest few; of lines in exactly the same words, the newest is not
+    counted as a repetition."""
     words = [frozenset(_WORD.findall(line.lower())) for line in lines]
     newest = {line_words: index for index, line_words in enumerate(words)}
     often = Counter(word for line_words in newest for word in line_words)
@@ -137,4 +139,8 @@ def most_telling(lines: Sequence[str], orders: Sequence[bool], *, task: bool = T
         return newest[words[index]] != index or new < _STALE, not orders[index], -index
 
     first = min(len(lines), int(task))
-    return [*range(first), *sorted(range(first, len(lines)), key=rank)]
+    ranks = {index: rank(index) for index in range(first, len(lines))}
+    ranked = sorted(ranks, key=ranks.__getitem__)
+    repeated = [index for index in ranked if ranks[index][:2] == (True, True)]
+    dropped = frozenset(repeated[_REPEATED:])
+    return [*range(first), *(index for index in ranked if index not in dropped)]

@@ -18,7 +18,7 @@ from msgspec import Struct
 from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
 from ..view.program_prefaces import is_handover
-from .errors import is_process
+from .errors import CODE_BLOCK, SENTENCE_END, is_process
 from .identifiers import Vocabulary, find_word
 from .instructions import gives_orders
 from .reading import Place, Quote, Said, Sentence, Who
@@ -312,8 +312,6 @@ class ChosenQuotes:
 
 _LONGEST = 600  # characters of a sentence that are quoted
 _LEAST = 8  # characters; a shorter sentence says little
-_BREAK = lazy_pattern(r"\n+|(?<=[.!?])[*_`\")]*[ \t]+(?=[\w\"'`*(\[])|(?<=[。！？])")
-_CODE = lazy_pattern(r"^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 # Words of findings, reasons, results and what is left: sentences with them are worth more.
 _TELLING = lazy_pattern(
     r"\b(?:because|caused?|causes|since|due to|instead|rather than|issue|problem|bug|fix(?:ed|es)?|fail(?:s|ed|ing)?"
@@ -350,10 +348,10 @@ _RULES = lazy_pattern(
 
 def sentence_quotes(text: str, vocabulary: Vocabulary) -> tuple[Sentence, ...]:
     """The sentences, lines of lists and lines of code in a text of the agent that say something."""
-    code = [match.span() for match in _CODE.finditer(text)][::-1] if "```" in text else []
+    code = [match.span() for match in CODE_BLOCK.finditer(text)][::-1] if "```" in text or "~~~" in text else []
     found: list[Sentence] = []
     start = 0
-    for end, after in (*(match.span() for match in _BREAK.finditer(text)), (len(text), len(text))):
+    for end, after in (*(match.span() for match in SENTENCE_END.finditer(text)), (len(text), len(text))):
         line = text[start:end].strip()
         if len(line) >= _LEAST and any(map(str.isalnum, line)):
             while code and code[-1][1] <= start:

@@ -80,17 +80,6 @@ def about_of(line: str, before: int) -> int:
     return before or min(map(int, _NAMED.findall(line)), default=0)
 
 
-def newest_first(files: list[SectionLine]) -> list[SectionLine]:
-    """Files from an earlier digest, by their newest change, with places after the files of the new digest."""
-    ordered = sorted(files, key=lambda line: max(map(int, _NAMED.findall(line.text)), default=0), reverse=True)
-    return [SectionLine(_NEVER + place, line.text, line.about, line.under) for place, line in enumerate(ordered)]
-
-
-def path_of(line: SectionLine) -> str:
-    """The file that a line of files changed is about."""
-    return line.text.partition(": ")[0]
-
-
 def quoted(text: str) -> str:
     """A quote on one line. It is indented by a space if it would otherwise be read as a heading of the digest when the
     next digest is made."""
@@ -127,6 +116,9 @@ def in_order(lines: Iterable[SectionLine]) -> list[str]:
     taken = {section_line.place: section_line.text for line in lines for section_line in (*line.under, line)}
     return [taken[place] for place in sorted(taken)]
 
+
+SAID_FAILED = ": failed"
+"""What stands behind the command of a check that failed."""
 
 _SAID = 240  # characters of what a check said
 _WORDS = 3  # of a command that tell its kind
@@ -167,7 +159,7 @@ def last_checks(said: Sequence[Said], staying: Sequence[Said]) -> list[SectionLi
         for kind, command in _kinds(entry):
             if kind not in told:
                 told.add(kind)
-                text = f"[{entry.record}] {clip(command, 100)}: {_verdict(entry)}"
+                text = f"[{entry.record}] {clip(command, 100)}{_verdict(entry)}"
                 lines[kind] = SectionLine(index, text, entry.record)
     return list(lines.values())
 
@@ -190,14 +182,14 @@ def _kinds(entry: Said) -> Iterator[tuple[str, str]]:
 
 
 def _verdict(entry: Said) -> str:
-    """What a check said at last, on one line."""
+    """What a check said at last, behind its command, on one line."""
     lines = [line.rstrip() for line in entry.text[-_SEARCHED:].split("\n")]
     lines = [line for line in lines if line.strip() and not line.endswith(":")]
     telling = [line for line in lines if _VERDICT.match(line)][-_PIECES:] or lines[-1:]
     said = "; ".join(" ".join(line.split()) for line in telling) or "ok, no output"
     if entry.error:
-        said = f"failed: {said}" if entry.error in said else f"failed: {entry.error}; {said}"
-    return clip(said, _SAID)
+        return f"{SAID_FAILED}: {clip(said if entry.error in said else f'{entry.error}; {said}', _SAID)}"
+    return f": {clip(said, _SAID)}"
 
 
 def what_became(said: Sequence[Said], staying: Sequence[Said]) -> dict[int, str]:

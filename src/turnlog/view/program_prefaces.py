@@ -24,7 +24,7 @@ _INSTRUCTIONS = lazy_pattern(
 # Claude Code: the text of a skill that the agent loaded, and its own summary of an earlier session.
 _REQUEST = "## My request for Codex:"  # between the context of Codex's editor plug-ins and the user's words
 _CONTINUED = "This session is being continued from a previous conversation "
-_INSERTED = ("Base directory for this skill: ", _CONTINUED)
+_SKILL = "Base directory for this skill: "
 # What an agent wrote for its successor: Claude Code; Codex (codex-rs, summary_prefix.md); gemini-cli.
 _HANDED_OVER = (
     _CONTINUED,
@@ -40,7 +40,7 @@ def is_handover(text: str) -> bool:
 
 def is_inserted(text: str) -> bool:
     """Whether a program composed the text of a user message from other texts."""
-    return text.startswith(_INSERTED)
+    return text.startswith(_SKILL) or is_handover(text)
 
 
 def request_in(text: str) -> tuple[str, str]:
