@@ -127,7 +127,7 @@ _PIECES = 4  # lines of a result that are told
 _SETTING = lazy_pattern(r"(?:\w+=\S*|sudo|time|env|nohup|timeout|\d+s?)$")
 # The commands of a kind: a program that tests, builds or checks, or a step of git that changes or shows the state.
 _CHECK = lazy_pattern(
-    r"(?:\S*/)?(?:"
+    r"(?:[^\s/]*+/)*+(?:"
     r"git\s+(?:commit|push|pull|merge(?!-)|rebase|cherry-pick|checkout|switch|tag|stash|status|reset|worktree|branch)\b"
     r"|gh\s+pr\s+\w+"
     r"|(?!(?:cat|ls|grep|rg|sed|head|tail|find|echo|cd|mkdir|rm|cp|mv|touch|which|wc|nl|git|chmod)\s)"
