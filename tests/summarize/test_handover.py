@@ -53,7 +53,25 @@ def test_the_last_check_of_each_kind_says_the_state() -> None:
     assert section(digest(history, target=900), "State") == [
         "[5] ruff check shop: All checks passed!",
         "[7] pytest tests: 12 passed in 0.4s",
-        "[9] git commit -m '': [main 1a2b3c4] Mend it; 2 files changed, 9 insertions(+)",
+        "[9] git commit -m 'Mend it': [main 1a2b3c4] Mend it; 2 files changed, 9 insertions(+)",
+    ]
+
+
+def test_a_check_in_the_background_says_how_it_ended_and_a_branch_where_work_goes_on() -> None:
+    """The state said "token count: 0" of a commit that ended later, and a branch that was left since."""
+    frame = "Chunk ID: a1\nWall time: 1.0 seconds\n"
+    running = f"{frame}Process running with session ID 7\nOriginal token count: 0\nOutput:\n"
+    ended = f"{frame}Process exited with code 0\nOriginal token count: 9\nOutput:\n[cover b10a9f3] Add a cover\n"
+    history = [
+        user("Add it."),
+        *(call("c1", "bash", command="git branch --show-current"), result("c1", "main")),
+        *(call("c2", "bash", command="git switch -c cover"), result("c2", "Switched to a new branch 'cover'")),
+        *(call("c3", "exec_command", cmd='git commit -m "Add a cover"'), result("c3", running)),
+        *(call("c4", "write_stdin", session_id=7, chars=""), result("c4", ended)),
+    ]
+    assert section(digest(history, target=900), "State") == [
+        "[5] git switch -c cover: Switched to a new branch 'cover'",
+        "[9] git commit -m 'Add a cover': [cover b10a9f3] Add a cover",
     ]
 
 

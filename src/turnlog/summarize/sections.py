@@ -6,6 +6,7 @@ the user's requests were answered.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
@@ -13,7 +14,7 @@ from msgspec import Struct
 from .._platform.lazy import lazy_pattern
 from .._platform.texts import clip
 from ..log.messages import ToolCall
-from ..view.file_edits import commands_in
+from ..view.file_edits import commands_in, shell_text
 from .reading import Said
 
 EARLIER = "## From an earlier summary"
@@ -121,6 +122,7 @@ SAID_FAILED = ": failed"
 """What stands behind the command of a check that failed."""
 
 _SAID = 240  # characters of what a check said
+_WIDTH = 72  # characters of the subject of a commit
 _WORDS = 3  # of a command that tell its kind
 _SEARCHED = 2_000  # characters at the end of a result
 _PIECES = 4  # lines of a result that are told
@@ -145,6 +147,12 @@ _VERDICT = lazy_pattern(
     r"|conflict)"
     r"|^\s?(?:M|A|D|\?\?|MM|AM|R|UU)\s+\S|^\s+(?:modified|new file|deleted|renamed):"
 )
+# What Codex puts before the output of a command, and how it says that the command goes on; `write_stdin` asks again.
+_FRAME = lazy_pattern(r"(?:Chunk ID|Wall time|Original token count|Process exited with code|Output):?(?: |$)")
+_RUNNING = lazy_pattern(r"^Process running with session ID (\d+)$", re.MULTILINE)
+_SUBJECT = lazy_pattern(r"\s-\w*m\s*(?:\"\$\(cat <<-?\s*\S+\s*\n|[\"'])\s*([^\n\"']+)")  # of a commit
+_UNNAMED = "-m ''"  # how `commands_in` gives it
+_BRANCHES = ("git branch", "git checkout", "git switch")  # one kind: a later one tells the branch
 _ANSWERED, _OPEN = " → answered at [{}]", " → open"
 _NEAR = 5  # records; a nearer answer needs no pointer
 
@@ -159,8 +167,9 @@ def last_checks(said: Sequence[Said], staying: Sequence[Said]) -> list[SectionLi
         for kind, command in _kinds(entry):
             if kind not in told:
                 told.add(kind)
-                text = f"[{entry.record}] {clip(command, 100)}{_verdict(entry)}"
-                lines[kind] = SectionLine(index, text, entry.record)
+                ended = _ended(entry, (*said[index:], *staying))
+                text = f"[{ended.record}] {clip(command, 100)}{_verdict(ended)}"
+                lines[kind] = SectionLine(index, text, ended.record)
     return list(lines.values())
 
 
@@ -177,14 +186,29 @@ def _kinds(entry: Said) -> Iterator[tuple[str, str]]:
             plain = [word for word in words if not word.startswith("-")]
             alone = next((place for place, word in enumerate(plain[:2]) if _ALONE.match(word)), None)
             kind = plain[: _WORDS if plain[1:2] == ["run"] else 2] if alone is None else plain[: alone + 1]
-            yield " ".join(kind), command
+            kind_named = " ".join(kind)
+            subject = _SUBJECT.search(shell_text(entry.asked)) if _UNNAMED in command else None
+            if subject is not None:
+                command = command.replace(_UNNAMED, f"-m '{clip(subject[1].strip(), _WIDTH)}'", 1)
+            yield _BRANCHES[0] if kind_named in _BRANCHES else kind_named, command
             return
+
+
+def _ended(entry: Said, following: Iterable[Said]) -> Said:
+    """The result in which a command that went on in the background ended, or the last that was heard of it."""
+    running = _RUNNING.search(entry.text)
+    for later in following if running else ():
+        call = later.asked if later.who == "result" else None
+        arguments = call.arguments if isinstance(call, ToolCall) else None
+        if running and isinstance(arguments, dict) and str(arguments.get("session_id")) == running[1]:
+            entry, running = later, _RUNNING.search(later.text)
+    return entry
 
 
 def _verdict(entry: Said) -> str:
     """What a check said at last, behind its command, on one line."""
     lines = [line.rstrip() for line in entry.text[-_SEARCHED:].split("\n")]
-    lines = [line for line in lines if line.strip() and not line.endswith(":")]
+    lines = [line for line in lines if line.strip() and not line.endswith(":") and not _FRAME.match(line)]
     telling = [line for line in lines if _VERDICT.match(line)][-_PIECES:] or lines[-1:]
     said = "; ".join(" ".join(line.split()) for line in telling) or "ok, no output"
     if entry.error:
