@@ -99,6 +99,8 @@ class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True)
       of the conversation that stays as it is, for the summary, and for the newest messages. If `tail` is 0, the newest
       messages get whatever room the goal leaves.
     - `summary_tokens`: the most tokens of a summary, however large its share is (0: no such limit).
+    - `summary_large`: share of the room that a summary may take where that is more than `summary_tokens`; at most twice
+      these.
     - `keep_turns`: this many newest turns stay verbatim when older ones are summarised.
     - `recent`: share of the conversation, newest first, that stays verbatim when the rest is summarised.
     - `keep_results`: calls and their results stay when the messages around them are summarised. If they no longer fit
@@ -126,6 +128,7 @@ class Strategy(Struct, frozen=True, repr_omit_defaults=True, omit_defaults=True)
     head: float = 0.0
     summary: float = 0.25
     summary_tokens: int = 0
+    summary_large: float = 0.0
     tail: float = 0.0
     keep_turns: int = 0
     recent: float = 0.0
@@ -161,6 +164,7 @@ PRESETS: dict[str, Strategy] = {
             head=0.04,
             summary=0.6,
             summary_tokens=15_000,
+            summary_large=0.4,
             tail=0.05,
             cap=0.25,
             goal=0.65,
@@ -207,7 +211,7 @@ def read_strategy(value: Strategy | str) -> Strategy:
     for step in value.steps:
         if step not in _STEPS:
             raise InputError(f"strategy: no step {step!r}; there are {', '.join(_STEPS)}")
-    for name in ("protect", "head", "summary", "tail", "recent", "cap"):
+    for name in ("protect", "head", "summary", "summary_large", "tail", "recent", "cap"):
         if not 0 <= getattr(value, name) <= 1:
             raise InputError(f"strategy: {name} must be a share from 0 to 1, not {getattr(value, name)}")
     for name, least in (

@@ -114,6 +114,7 @@ _REACHES_BACK = 300
 room only for the messages that leave now."""
 
 _BESIDE_PINS = 0.1
+_LARGE = 2  # how many times `summary_tokens` a summary may have at most where its share is large
 """Share of the same room that a summary leaves free if messages are pinned. Unlike the newest messages, pinned ones
 never leave, so a view filled to its limit would be made smaller at nearly every request."""
 
@@ -321,7 +322,9 @@ def _cut(situation: CompactionInput) -> _Cut:
     head = situation.fixed + total(blocks[:start])
     kept_tokens = sum(block.tokens for block in blocks[start:] if block.stays)
     most = int(strategy.summary * room)
-    most = min(most, strategy.summary_tokens) if strategy.summary_tokens else most
+    if strategy.summary_tokens:
+        large = min(int(strategy.summary_large * room), _LARGE * strategy.summary_tokens)
+        most = min(most, max(strategy.summary_tokens, large))
     if strategy.tail:
         # What must stay takes room from the newest messages first, then from the summary.
         left = int((strategy.head + strategy.tail) * room) + most - (head - system)
