@@ -35,6 +35,7 @@ COUNTER = counter_for("openai-chat", "gpt-4o")
 SHARE = 10  # a tenth of the budget is for rules
 SMALL, LARGE = 40, 9  # of the budget: the work of a turn before the first compaction, and after it
 MOST_TURNS = 100
+SENTENCES = 3  # of an answer without any matter
 
 SAID_OF_CHOICES = (
     "I decided to use {choice} for the {subject}, because {reason}.",
@@ -225,7 +226,7 @@ class Case:
         lines.insert(self.chance.randint(0, len(lines)), output)
         self.session.tool_result(call, "\n".join(filter(None, lines)))
         self.ask()
-        report = self._filler(self.kind.reports, 0.2 * self.budget / share)
+        report = self._filler(self.kind.reports, 0.2 * self.budget / share)[:SENTENCES]
         report.insert(self.chance.randint(0, len(report)), said)
         self.session.assistant(" ".join(filter(None, report)))
 

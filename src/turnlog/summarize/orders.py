@@ -51,6 +51,7 @@ LANGUAGES: dict[str, OrderWords] = {
             | off[-\ ]limits | no\ matter\ what | important(?:ly)?: | no\ longer\ (?:use|need|want|have\ to)
             | leave\ [^.]{1,60}(?:alone|as\ (?:it\ )?is|untouched|unchanged|out) | keep\ [^.]{1,60}(?:unchanged
             |intact|as\ is)
+            | needs?\ (?:my|our)\ (?:prior\ |explicit\ |written\ )?(?:approval|ok|okay|consent|permission|sign-?off)
             | i\ (?:do\ not|don['’]?t|never|always|only)\ (?:want|like|accept|allow)
             # taken back, allowed again, corrected
             | you\ (?:may|can)\ now | feel\ free\ to | no\ need\ to | (?:ok|okay|fine|allowed)\ (?:now\ )?to
@@ -59,7 +60,19 @@ LANGUAGES: dict[str, OrderWords] = {
             )(?!\w)""",
         weak=r"""\b(?:only | ensure | avoid | every\ time | whenever | without\ (?:\w+ing|my|using) | prefer | instead
             | use\ [^.]{1,40},?\ not | ask\ (?:me|first|before) | stop\ \w+ing | at\ (?:most|least) | no\ more\ than
-            | (?:can|may)\ only)(?!\w)""",
+            | (?:can|may)\ only | keep\ [^.]{1,60}\ (?:under|below|within|shorter\ than)
+            | use\ [^.]{1,60}\ (?:throughout|everywhere) | are\ (?:confidential|out\ of\ scope)
+            )(?!\w)
+            | ^\W*(?:please\ )?(?:exclude|omit|leave\ out)\b
+            | ^\W*(?:every|each)\ [^.,;:]{1,60}\ (?:needs|gets|has\ to|starts\ with|ends\ with|goes\ (?:in|to))\b
+            | ^\W*(?:if|when|before|after|as\ soon\ as)\ [^.,;:]{1,100},\ (?:please\ )?
+                (?:ask|tell|hand|stop|call|notify|inform|warn|escalate|let\ me\ know|wait|check\ with)\b
+            | ^\W*no\ (?!(?:one|idea|problems?|luck|changes?\ (?:to|so)|differences?|errors?|issues?|responses?|results?
+                    |answers?|signs?|matter|worries|way|reason|longer|need|doubt|wonder|more\ questions)\b)
+                (?:[\w-]+\ ){1,4}(?:without|unless|until|before|between|for|in|on|please)\b
+                (?![^.]*\b(?:was|were|is|are|has|have|had|so\ far|yet)\b)
+            | ^\W*no\ (?!(?:errors|issues|questions|changes|differences|problems|results|worries|comments|tests|hits)\b)
+                (?:[\w-]+\ )?\w{3,}s[.!]?$""",
         reports=r"""\b(?:
             (?:it|he|she|they|this|that|there|which|who|has|have|had|['’]ve|['’]s|is|are|was|were|gets?|been
             |i['’]?m|users?
@@ -265,6 +278,8 @@ def _order_spans(text: str) -> tuple[tuple[int, int], ...]:
 def _may_say(text: str) -> bool:
     """Whether a text has any words of an order where the user's own lines may be (see `typed_lines`)."""
     ends = (text,) if len(text) <= ENDS + LONG_LINE + ENDS else (text[: ENDS + LONG_LINE], text[-ENDS:])
+    if any(_NAMES_RULES.search(end) for end in ends):
+        return True
     return any(language.may_say(lower) for lower in map(str.lower, ends) for language in _languages())
 
 
@@ -282,17 +297,51 @@ def _asks(lower: str) -> bool:
 
 def _sentences(text: str, place: int, plain: str) -> Iterator[tuple[int, int]]:
     """The places of the user's orders in a text, of which `plain` is the piece that begins at `place`. A sentence that
-    ends with a colon includes the list under it."""
+    ends with a colon includes the list under it; what is listed under the word "rules" is an order, whatever its
+    words."""
+    behind, is_rule = 0, False
     for first, last in _paragraphs(plain):
-        start = first
+        is_rule = _lists_rules(plain[behind:first], plain[first:last], is_rule)
+        start, behind = first, last
         while start < last:
             stop = _STOP.search(plain, start, last)
             end = stop.end() if stop is not None else last
-            sentence = text[place + start : place + end]
+            sentence, words = text[place + start : place + end], plain[start:end]
             begin, size = place + start + len(sentence) - len(sentence.lstrip()), len(sentence.strip())
-            if 0 < size <= _LONGEST and _says_something(plain[start:end]) and is_order(plain[start:end].strip()):
+            if 0 < size <= _LONGEST and _says_something(words) and (is_order(words.strip()) or (is_rule and not _heads(words))):
                 yield begin, begin + size
             start = end
+
+
+_RULES = (
+    r"rules?|constraints?|requirements?|restrictions?|guard\ ?rails?|guidelines|boundaries|ground\ rules|don['’]?ts"
+    r"|regeln?|vorgaben?|règles?|contraintes?|reglas?|规则|要求|ルール"
+)
+_LEAD = (
+    r"\W*(?:(?:oh|ok|okay|right|also|and|so|here|are|is|these|please|follow|mind|my|the|our|a|an|some|one|two|three|four|five"
+    r"|another|more|few|new|key|hard|strict|important|general|basic|first|second|third|last|house|golden|only|\d+)[,\s]+)*+"
+)
+_NAMES_RULES = lazy_pattern(rf"(?i)(?<!\w)(?:{_RULES})(?!\w)")
+_HEADING = lazy_pattern(rf"(?i){_LEAD}(?:{_RULES})\b[^.!?\n:：]{{0,60}}[:：.]?\s*$")
+_STATED = lazy_pattern(rf"(?i){_LEAD}(?:{_RULES})(?:\s(?:one|two|three|four|five|six|#?\d+))?\s?[:：]\s*\S")
+
+
+def _lists_rules(between: str, paragraph: str, before: bool) -> bool:
+    """Whether a paragraph says rules: because it says so itself, or because it belongs to a list under such words.
+    `between` is what stands between it and the paragraph before, of which `before` tells the same."""
+    head = paragraph.split("\n", 1)[0]
+    if _STATED.match(head) is not None or (_HEADING.match(head) is not None and head.rstrip().endswith((":", "："))):
+        return True
+    *lines, bullet = between.split("\n")
+    if not bullet.strip():
+        return False
+    titles = [line for line in lines if line.strip()]
+    return _HEADING.match(titles[-1]) is not None if titles else before
+
+
+def _heads(words: str) -> bool:
+    """Whether a sentence only says that rules follow."""
+    return "\n" not in words.strip() and _HEADING.match(words) is not None
 
 
 def _says_something(plain: str) -> bool:
