@@ -32,7 +32,8 @@ class Kind(Struct, frozen=True):
 
     - `task`: the first message; `requests`, `reports`: what user and agent say without any matter;
     - `tool`, `argument`, `lines`: a tool, what it is called with, and lines of its output;
-    - `rules`: what the user requires or forbids; `changes`: a rule, and what the user says later in its place;
+    - `rules`: what the user requires or forbids; `statements`: the same, said as something that is so; `changes`: a rule,
+      and what the user says later in its place;
     - `choices`, `facts`: decisions and values.
     """
 
@@ -43,6 +44,7 @@ class Kind(Struct, frozen=True):
     argument: str
     lines: tuple[str, ...]
     rules: tuple[str, ...]
+    statements: tuple[str, ...]
     changes: tuple[tuple[str, str], ...]
     choices: tuple[Choice, ...]
     facts: tuple[Fact, ...]
@@ -69,12 +71,14 @@ KINDS: dict[str, Kind] = {
         (
             "Never edit the generated files under gen/{word}.",
             "No new dependencies without my approval.",
-            "Every public function needs a docstring.",
             "Use tabs, not spaces, in {word}.py.",
-            "Commit messages start with the ticket number.",
             "Don't push to main; open a pull request instead.",
-            "All timestamps in the API are UTC, so keep them that way.",
             "The {word} table is off limits.",
+        ),
+        (
+            "Every public function needs a docstring.",
+            "Commit messages start with the ticket number.",
+            "All timestamps in the API are UTC, so keep them that way.",
         ),
         (
             ("Always run the slow suite before you commit.", "You no longer need to run the slow suite."),
@@ -105,12 +109,14 @@ KINDS: dict[str, Kind] = {
         (
             "Refunds above {n} euros need my approval first.",
             "Never promise a delivery date.",
-            "Address customers by their last name.",
             "No discounts for resellers.",
             "Keep every reply under {n} words.",
             "You must not mention internal ticket numbers to customers.",
             "Only answer in the thread that the customer opened.",
             "If a customer threatens legal action, hand the ticket to {name}.",
+        ),
+        (
+            "Address customers by their last name.",
         ),
         (
             ("Never offer a replacement for the {word} kettle.", "You may now offer replacements for the {word} kettle."),
@@ -140,12 +146,14 @@ KINDS: dict[str, Kind] = {
         (
             "Never write to the warehouse; read-only queries.",
             "Exclude test accounts from every figure.",
-            "Report revenue in euros, without VAT.",
             "Don't use the {word}_old table.",
-            "Round percentages to one decimal.",
             "Customer names must not appear in charts.",
             "Each query has to stay below {n} GB scanned.",
             "Ask me before you drop any outlier.",
+        ),
+        (
+            "Report revenue in euros, without VAT.",
+            "Round percentages to one decimal.",
         ),
         (
             ("Only use data from {n} on.", "Scratch that about the start of the data: use all years."),
@@ -175,12 +183,14 @@ KINDS: dict[str, Kind] = {
         (
             "No changes in production between 8 and 18 o'clock.",
             "Never restart more than one node at a time.",
-            "Take a snapshot before each migration step.",
             "Secrets stay in the vault; do not print them.",
             "Anything that costs over {n} dollars needs my OK.",
             "Leave the {word} load balancer alone.",
             "Tell {name} before you fail over.",
             "Don't scale the {word} pool below {n} nodes.",
+        ),
+        (
+            "Take a snapshot before each migration step.",
         ),
         (
             ("Do not touch node {word}-7 until the audit is over.", "The audit is over: you may touch node {word}-7 again."),
@@ -211,11 +221,13 @@ KINDS: dict[str, Kind] = {
             "Use British spelling throughout.",
             "Never change a line of dialogue.",
             "No exclamation marks.",
-            "Chapters end without a cliffhanger.",
             "Keep each chapter under {n} words.",
             "The narrator must not know what {name} thinks.",
             "Please don't rename any character.",
             "Avoid adverbs in the {word} scenes.",
+        ),
+        (
+            "Chapters end without a cliffhanger.",
         ),
         (
             ("Write in the past tense only.", "Forget the past tense: from now on, present tense."),
@@ -245,12 +257,14 @@ KINDS: dict[str, Kind] = {
         (
             "Cite only peer-reviewed work.",
             "Never quote more than one sentence of a paper.",
-            "Units are SI units everywhere.",
             "Preprints don't count.",
-            "Every claim needs a page number.",
             "You should not contact any author.",
             "Papers before {n} are out of scope.",
             "Make sure that {name} is cited first.",
+        ),
+        (
+            "Units are SI units everywhere.",
+            "Every claim needs a page number.",
         ),
         (
             ("Leave out animal studies.", "Animal studies are allowed after all; include them."),
@@ -281,16 +295,18 @@ KINDS: dict[str, Kind] = {
             "No flights before 7 in the morning.",
             "Never book anything that cannot be cancelled.",
             "Hotels cost at most {n} euros a night.",
-            "{name} eats no fish.",
             "Always book aisle seats for {name}.",
-            "Trains, not planes, for anything under four hours.",
             "Don't share our passport numbers with hotels.",
             "Whenever a price rises, ask me first.",
         ),
         (
+            "{name} eats no fish.",
+            "Trains, not planes, for anything under four hours.",
+        ),
+        (
             ("Book only with {word} Air.", "You can book with any airline now."),
             ("{name} must fly a day ahead.", "{name} no longer has to fly a day ahead."),
-            ("Nobody shares a room.", "Sharing rooms is okay now to save money."),
+            ("Never book shared rooms.", "Sharing rooms is okay now to save money."),
         ),
         (
             Choice("hotel", "the Harbor Inn", "it is close", "the Park Hotel", "the Harbor Inn has no lift"),
@@ -314,13 +330,15 @@ KINDS: dict[str, Kind] = {
         ("{id} | {n} | {word} | debit {n}.00", "{id} | {n} | {name} | credit {n}.50"),
         (
             "Never post to a closed period.",
-            "Payments over {n} euros need two signatures.",
-            "Entries without a receipt go to account 1{n}.",
             "Do not round exchange rates.",
-            "Every correction gets a note with the reason.",
             "Salaries are confidential: no names in reports.",
             "You must ask {name} before you write anything off.",
             "Nothing is paid to {word} Ltd until I say so.",
+        ),
+        (
+            "Payments over {n} euros need two signatures.",
+            "Entries without a receipt go to account 1{n}.",
+            "Every correction gets a note with the reason.",
         ),
         (
             ("Always book travel on account 4{n}.", "From now on, book travel on account 5{n}."),

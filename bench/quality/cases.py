@@ -70,11 +70,15 @@ PASTES = ("The log says:\n\n", "Here is the output:\n\n", "The list I got:\n\n")
 
 
 class Rule(Struct):
-    """A rule as it was said, in which record, and the rule that took its place."""
+    """A rule, the tokens of the words with which it was said, its record, and the rule that took its place.
+    `states`: it has no words of an order. Not `judged`: a decision of the user, which shares the room of rules."""
 
     text: str
+    tokens: int
     record: int
     replaced_by: str = ""
+    states: bool = False
+    judged: bool = True
 
 
 class Held(Struct):
@@ -93,10 +97,13 @@ class Told(Struct):
     rules: int = 0
     rules_said: int = 0
     rules_named: int = 0
+    lost: int = 0
     decisions: int = 0
     decisions_said: int = 0
     facts: int = 0
     facts_said: int = 0
+    statements: int = 0
+    statements_said: int = 0
     wrong: int = 0
     missing: tuple[str, ...] = ()
 
@@ -110,6 +117,7 @@ class Case:
         settings = turnlog.Settings(strategy="auto")
         self.session = turnlog.open(self.name, store=":memory:", target=TARGET, budget=budget, settings=settings)
         self.rules: list[Rule] = []
+        self.statements: list[str] = []
         self.decisions: list[Held] = []
         self.facts: list[Held] = []
         self.later = [self._draw(*change) for change in self.chance.sample(self.kind.changes, len(self.kind.changes))]
@@ -138,8 +146,9 @@ class Case:
 
     def rule_messages(self) -> Iterator[tuple[list[str], str]]:
         """Rules, and the message that says them: some alone, some in lists, some in the middle of long messages."""
-        texts = [self._draw(rule)[0] for rule in self.chance.sample(self.kind.rules, len(self.kind.rules))]
-        texts += [before for before, _ in self.later]
+        texts = [self._draw(rule)[0] for rule in self.chance.sample(self.kind.rules, 5)]
+        self.statements = [self._draw(rule)[0] for rule in self.kind.statements][:2]
+        texts += [*self.statements, *(before for before, _ in self.later)]
         self.chance.shuffle(texts)
         request = self._draw(self.chance.choice(self.kind.requests))[0]
         yield texts[:2], "Two rules for this work:\n" + "\n".join(f"- {text}" for text in texts[:2])
@@ -166,7 +175,7 @@ class Case:
             if place < len(facts) and place % 3 == 0:
                 text = f"{facts[place][2]} {text}"
             record = self.user(text)
-            self.rules += [Rule(rule, record) for rule in rules]
+            self.rules += [Rule(rule, _tokens(rule, text), record, states=rule in self.statements) for rule in rules]
             extra = output = ""
             if place < len(choices):
                 extra = self.choose(choices[place], by_user=place % 2 == 1)
@@ -187,7 +196,7 @@ class Case:
             self.reversals.append((choice, by_user))
         if not by_user:
             return said
-        self.user(said)
+        self.rules.append(Rule(said, COUNTER.text(said), self.user(said), judged=False))
         return ""
 
     def change(self) -> None:
@@ -196,7 +205,7 @@ class Case:
             before, after = self.later.pop()
             record = self.user(after)
             next(rule for rule in self.rules if rule.text == before).replaced_by = after
-            self.rules.append(Rule(after, record))
+            self.rules.append(Rule(after, COUNTER.text(after), record))
             self.work(SMALL)
         elif self.reversals:
             choice, by_user = self.reversals.pop()
@@ -206,7 +215,7 @@ class Case:
             held = next(held for held in self.decisions if held.subject == choice.subject)
             held.choice, held.old = choice.second, choice.first
             if by_user:
-                self.user(said)
+                self.rules.append(Rule(said, COUNTER.text(said), self.user(said), judged=False))
             self.work(SMALL, "" if by_user else said)
 
     # -- how it is played ----------------------------------------------------------------------------
@@ -296,13 +305,19 @@ class Case:
 
     def _judge_rules(self, told: Told, view: str, named: set[int]) -> None:
         left, missing = self.budget // SHARE, []
-        for rule in sorted(self.rules, key=lambda rule: -rule.record):
-            left -= COUNTER.text(rule.text)
+        for rule in reversed(self.rules):
+            left -= rule.tokens
+            if not rule.judged:
+                continue
             is_said = _plain(rule.text) in view
             if rule.replaced_by:
                 if is_said and _plain(rule.replaced_by) not in view:
                     told.wrong += 1
                     missing.append(f"wrong: {rule.text}")
+                continue
+            if rule.states:
+                told.statements += 1
+                told.statements_said += is_said
                 continue
             told.rules += 1
             told.rules_said += is_said
@@ -312,6 +327,7 @@ class Case:
             if not is_said:
                 kind = "due" if left >= 0 else "named" if rule.record in named else "lost"
                 missing.append(f"{kind}: [{rule.record}] {rule.text}")
+            told.lost += not is_said and rule.record not in named
         told.missing = tuple(missing)
 
     def _holds_old(self, lines: list[str], held: Held, is_said: bool) -> bool:
@@ -328,6 +344,12 @@ class Case:
 def _text(message: dict[str, object]) -> str:
     content = message.get("content") or ""
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)  # type: ignore
+
+
+def _tokens(rule: str, text: str) -> int:
+    """The tokens of a rule with the words before it that belong to its sentence: "Rule one:", a bullet."""
+    before = re.split(r"[.!?] |(?<=[.!?])\n|\n\n", text[: text.index(rule)])[-1]
+    return COUNTER.text(f"{before}{rule}")
 
 
 def _plain(text: str) -> str:

@@ -54,7 +54,10 @@ LANGUAGES: dict[str, OrderWords] = {
             | needs?\ (?:my|our)\ (?:prior\ |explicit\ |written\ )?(?:approval|ok|okay|consent|permission|sign-?off)
             | i\ (?:do\ not|don['’]?t|never|always|only)\ (?:want|like|accept|allow)
             # taken back, allowed again, corrected
-            | you\ (?:may|can)\ now | feel\ free\ to | no\ need\ to | (?:ok|okay|fine|allowed)\ (?:now\ )?to
+            | you\ (?:may|can)\ now | (?:may|can)\ [^.]{1,80}\ (?:now|again|after\ all|from\ now\ on)(?=\W*$)
+            | (?:may|can)\ now\ be | you\ (?:may|can)\ [^.]{1,80}\ (?:now|again)
+            | (?:ok|okay|fine|allowed|back)\ (?:now|again|after\ all) | no\ longer\ (?:has\ to|appl(?:y|ies)|holds?)
+            | feel\ free\ to | no\ need\ to | (?:ok|okay|fine|allowed)\ (?:now\ )?to
             | you\ (?:do\ not|don['’]?t)\ (?:have|need)\ to | change[d]?\ my\ mind | scratch\ that | correction:
             | forget\ (?:about|what|that|my)
             )(?!\w)""",
@@ -63,16 +66,23 @@ LANGUAGES: dict[str, OrderWords] = {
             | (?:can|may)\ only | keep\ [^.]{1,60}\ (?:under|below|within|shorter\ than)
             | use\ [^.]{1,60}\ (?:throughout|everywhere) | are\ (?:confidential|out\ of\ scope)
             )(?!\w)
-            | ^\W*(?:please\ )?(?:exclude|omit|leave\ out)\b
-            | ^\W*(?:every|each)\ [^.,;:]{1,60}\ (?:needs|gets|has\ to|starts\ with|ends\ with|goes\ (?:in|to))\b
-            | ^\W*(?:if|when|before|after|as\ soon\ as)\ [^.,;:]{1,100},\ (?:please\ )?
-                (?:ask|tell|hand|stop|call|notify|inform|warn|escalate|let\ me\ know|wait|check\ with)\b
-            | ^\W*no\ (?!(?:one|idea|problems?|luck|changes?\ (?:to|so)|differences?|errors?|issues?|responses?|results?
-                    |answers?|signs?|matter|worries|way|reason|longer|need|doubt|wonder|more\ questions)\b)
-                (?:[\w-]+\ ){1,4}(?:without|unless|until|before|between|for|in|on|please)\b
-                (?![^.]*\b(?:was|were|is|are|has|have|had|so\ far|yet)\b)
-            | ^\W*no\ (?!(?:errors|issues|questions|changes|differences|problems|results|worries|comments|tests|hits)\b)
-                (?:[\w-]+\ )?\w{3,}s[.!]?$""",
+            # at the beginning of a sentence
+            | (?:^|(?<=[.!?:\n]))\W*(?:
+                (?:please\ )?(?:(?:exclude|omit|ignore|leave\ out)\b
+                    |(?:tell|ask|inform|notify|warn)\ [^.]{1,60}\ (?:before|first|when|if)\b)
+                | (?:every|each)\ [^.,;:]{1,60}\ (?:needs|gets|has\ to|starts\ with|ends\ with|goes\ (?:in|to))\b
+                | (?:if|when|before|after|as\ soon\ as)\ [^.,;:]{1,100},\ (?:please\ )?
+                    (?:ask|tell|hand|stop|call|notify|inform|warn|escalate|let\ me\ know|wait|check\ with)\b
+                | no\ (?!(?:one|idea|problems?|luck|changes?\ (?:to|so)|differences?|errors?|issues?|responses?
+                        |results?|answers?|signs?|matter|worries|way|reason|longer|need|doubt|wonder
+                        |more\ questions)\b)
+                    (?:[\w-]+\ ){1,4}(?:without|unless|until|before|between|for|in|on|please)\b
+                    (?![^.]*\b(?:was|were|is|are|has|have|had|so\ far|yet)\b)
+                | no\ (?!(?:errors|issues|questions|changes|differences|problems|results|worries|comments|tests
+                        |hits)\b)
+                    (?:[\w-]+\ )?\w{3,}s(?=[.!\n]|$)
+                )
+            | until\ (?:i|we)\ (?:say|tell|approve|confirm|agree|decide)\b""",
         reports=r"""\b(?:
             (?:it|he|she|they|this|that|there|which|who|has|have|had|['’]ve|['’]s|is|are|was|were|gets?|been
             |i['’]?m|users?
@@ -90,7 +100,7 @@ LANGUAGES: dict[str, OrderWords] = {
             | if\ (?:you|it|they|i|we)\ (?:do\ not|don['’]?t)
             | (?:there|something|i|someone|somebody)\ must | must[-\ ](?:be\ (?:a|an|some|something|wrong|missing
             |because|due|caused)|have)
-            | (?:never|always)\ (?!press|pass|process|address|access|bypass|guess|miss|compress|focus|need|embed
+            | (?<!,\ )(?:never|always)\ (?!press|pass|process|address|access|bypass|guess|miss|compress|focus|need|embed
             |seed|feed)\w+(?:s|ed)\b
             | never\ (?:work|happen|end) | never\ ?mind | as\ always | almost\ (?:never|always)
             | i['’]?(?:ll|\ will)\ (?:make\ sure|ensure|be\ sure|stick)
@@ -297,20 +307,22 @@ def _asks(lower: str) -> bool:
 
 def _sentences(text: str, place: int, plain: str) -> Iterator[tuple[int, int]]:
     """The places of the user's orders in a text, of which `plain` is the piece that begins at `place`. A sentence that
-    ends with a colon includes the list under it; what is listed under the word "rules" is an order, whatever its
-    words."""
-    behind, is_rule = 0, False
+    ends with a colon includes the list under it; what is listed under the word "rules", or stands behind "rule one:",
+    is an order, whatever its words."""
+    behind, listed = 0, False
     for first, last in _paragraphs(plain):
-        is_rule = _lists_rules(plain[behind:first], plain[first:last], is_rule)
+        listed = _lists_rules(plain[behind:first], plain[first:last], listed)
         start, behind = first, last
+        is_rule = listed or _STATED.match(plain, first, last) is not None
         while start < last:
             stop = _STOP.search(plain, start, last)
             end = stop.end() if stop is not None else last
-            sentence, words = text[place + start : place + end], plain[start:end]
+            sentence, words = text[place + start : place + end], plain[start:end].strip()
             begin, size = place + start + len(sentence) - len(sentence.lstrip()), len(sentence.strip())
-            if 0 < size <= _LONGEST and _says_something(words) and (is_order(words.strip()) or (is_rule and not _heads(words))):
+            says = is_order(words) or (is_rule and not _only_heads(words))
+            if 0 < size <= _LONGEST and _says_something(words) and says:
                 yield begin, begin + size
-            start = end
+            start, is_rule = end, listed
 
 
 _RULES = (
@@ -323,14 +335,14 @@ _LEAD = (
 )
 _NAMES_RULES = lazy_pattern(rf"(?i)(?<!\w)(?:{_RULES})(?!\w)")
 _HEADING = lazy_pattern(rf"(?i){_LEAD}(?:{_RULES})\b[^.!?\n:：]{{0,60}}[:：.]?\s*$")
+_LIST = lazy_pattern(rf"(?i){_LEAD}(?:{_RULES})\b[^.!?\n:：]{{0,60}}[:：]\s*\n")
 _STATED = lazy_pattern(rf"(?i){_LEAD}(?:{_RULES})(?:\s(?:one|two|three|four|five|six|#?\d+))?\s?[:：]\s*\S")
 
 
 def _lists_rules(between: str, paragraph: str, before: bool) -> bool:
-    """Whether a paragraph says rules: because it says so itself, or because it belongs to a list under such words.
-    `between` is what stands between it and the paragraph before, of which `before` tells the same."""
-    head = paragraph.split("\n", 1)[0]
-    if _STATED.match(head) is not None or (_HEADING.match(head) is not None and head.rstrip().endswith((":", "："))):
+    """Whether a paragraph is a list of rules: because it begins so, or because it goes on with one. `between` is what
+    stands between it and the paragraph before, of which `before` tells the same."""
+    if _LIST.match(paragraph) is not None:
         return True
     *lines, bullet = between.split("\n")
     if not bullet.strip():
@@ -339,9 +351,9 @@ def _lists_rules(between: str, paragraph: str, before: bool) -> bool:
     return _HEADING.match(titles[-1]) is not None if titles else before
 
 
-def _heads(words: str) -> bool:
+def _only_heads(words: str) -> bool:
     """Whether a sentence only says that rules follow."""
-    return "\n" not in words.strip() and _HEADING.match(words) is not None
+    return "\n" not in words and _HEADING.match(words) is not None
 
 
 def _says_something(plain: str) -> bool:
