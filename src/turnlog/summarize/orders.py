@@ -49,29 +49,28 @@ LANGUAGES: dict[str, OrderWords] = {
             | remember\ (?:to|that|not) | stick\ (?:to|with) | (?:not|never)\ allowed | forbidden | prohibited
             | mandatory
             | off[-\ ]limits | no\ matter\ what | important(?:ly)?: | no\ longer\ (?:use|need|want|have\ to)
-            | leave\ [^.]{1,60}(?:alone|as\ (?:it\ )?is|untouched|unchanged|out) | keep\ [^.]{1,60}(?:unchanged
+            | leave\ (?:[^.]|\.\b){1,60}(?:alone|as\ (?:it\ )?is|untouched|unchanged|out) | keep\ (?:[^.]|\.\b){1,60}(?:unchanged
             |intact|as\ is)
             | needs?\ (?:my|our)\ (?:prior\ |explicit\ |written\ )?(?:approval|ok|okay|consent|permission|sign-?off)
             | i\ (?:do\ not|don['’]?t|never|always|only)\ (?:want|like|accept|allow)
             # taken back, allowed again, corrected
-            | you\ (?:may|can)\ now | (?:may|can)\ [^.]{1,80}\ (?:now|again|after\ all|from\ now\ on)(?=\W*$)
-            | (?:may|can)\ now\ be | you\ (?:may|can)\ [^.]{1,80}\ (?:now|again)
+            | you\ (?:may|can)\ (?:(?:[^.?]|\.\b){1,80}\ )?(?:now|again|after\ all|from\ now\ on) | (?:may|can)\ now\ be
             | (?:ok|okay|fine|allowed|back)\ (?:now|again|after\ all) | no\ longer\ (?:has\ to|appl(?:y|ies)|holds?)
             | feel\ free\ to | no\ need\ to | (?:ok|okay|fine|allowed)\ (?:now\ )?to
             | you\ (?:do\ not|don['’]?t)\ (?:have|need)\ to | change[d]?\ my\ mind | scratch\ that | correction:
             | forget\ (?:about|what|that|my)
             )(?!\w)""",
         weak=r"""\b(?:only | ensure | avoid | every\ time | whenever | without\ (?:\w+ing|my|using) | prefer | instead
-            | use\ [^.]{1,40},?\ not | ask\ (?:me|first|before) | stop\ \w+ing | at\ (?:most|least) | no\ more\ than
-            | (?:can|may)\ only | keep\ [^.]{1,60}\ (?:under|below|within|shorter\ than)
-            | use\ [^.]{1,60}\ (?:throughout|everywhere) | are\ (?:confidential|out\ of\ scope)
+            | use\ (?:[^.]|\.\b){1,40},?\ not | ask\ (?:me|first|before) | stop\ \w+ing | at\ (?:most|least) | no\ more\ than
+            | (?:can|may)\ only | keep\ (?:[^.]|\.\b){1,60}\ (?:under|below|within|shorter\ than)
+            | use\ (?:[^.]|\.\b){1,60}\ (?:throughout|everywhere) | are\ (?:confidential|out\ of\ scope)
             )(?!\w)
             # at the beginning of a sentence
             | (?:^|(?<=[.!?:\n]))\W*(?:
                 (?:please\ )?(?:(?:exclude|omit|ignore|leave\ out)\b
-                    |(?:tell|ask|inform|notify|warn)\ [^.]{1,60}\ (?:before|first|when|if)\b)
-                | (?:every|each)\ [^.,;:]{1,60}\ (?:needs|gets|has\ to|starts\ with|ends\ with|goes\ (?:in|to))\b
-                | (?:if|when|before|after|as\ soon\ as)\ [^.,;:]{1,100},\ (?:please\ )?
+                    |(?:tell|ask|inform|notify|warn)\ (?:[^.]|\.\b){1,60}\ (?:before|first|when|if)\b)
+                | (?:every|each)\ (?:[^.,;:]|\.\b){1,60}\ (?:needs|gets|has\ to|starts\ with|ends\ with|goes\ (?:in|to))\b
+                | (?:if|when|before|after|as\ soon\ as)\ (?:[^.,;:]|\.\b){1,100},\ (?:please\ )?
                     (?:ask|tell|hand|stop|call|notify|inform|warn|escalate|let\ me\ know|wait|check\ with)\b
                 | no\ (?!(?:one|idea|problems?|luck|changes?\ (?:to|so)|differences?|errors?|issues?|responses?
                         |results?|answers?|signs?|matter|worries|way|reason|longer|need|doubt|wonder
