@@ -6,8 +6,9 @@ budget, so that a small one is compacted as often as a large one.
 
 Judged by the exact text of a request, after so many compactions:
 
-- A rule is said if its words are there. Rules that fit in a tenth of the budget, the newest first and those that no
-  longer hold included, have to be there; of others, a note may name the record.
+- A rule is said if its words are there. Rules that fit in a tenth of the budget, the newest first, have to be there; of
+  others, a note has to name the record. Rules that no longer hold and the user's decisions share this room. Rules that
+  the user tells as something that is so ("Ann eats no fish") are counted by themselves.
 - A decision is said if a line has both its subject and what was chosen; a fact if a line has both owner and value.
 - Wrong: a rule that was amended or withdrawn without the words that did it; a decision that was reversed in a view that
   does not say the new one, or under "## Decided".
@@ -23,7 +24,7 @@ import msgspec
 from msgspec import Struct
 
 import turnlog
-from quality.case_kinds import KINDS, NAMES, WORDS, Choice, Kind
+from quality.case_kinds import KINDS, NAMES, WORDS, Choice
 from turnlog.errors import BudgetError
 from turnlog.log.actions import ACTIONS
 from turnlog.log.records import Decision
@@ -34,7 +35,7 @@ TARGET = turnlog.target("openai-chat", "gpt-4o")
 COUNTER = counter_for("openai-chat", "gpt-4o")
 SHARE = 10  # a tenth of the budget is for rules
 SMALL, LARGE = 40, 9  # of the budget: the work of a turn before the first compaction, and after it
-MOST_TURNS = 100
+MOST_TURNS = 250
 SENTENCES = 3  # of an answer without any matter
 
 SAID_OF_CHOICES = (
@@ -140,8 +141,10 @@ class Case:
     def _filler(self, lines: tuple[str, ...], tokens: float) -> list[str]:
         """Lines without any matter, about so many tokens."""
         drawn: list[str] = []
-        while sum(map(len, drawn)) < 3.5 * tokens:
+        left = 3.5 * tokens  # characters
+        while left > 0:
             drawn += self._draw(self.chance.choice(lines))
+            left -= len(drawn[-1])
         return drawn
 
     def rule_messages(self) -> Iterator[tuple[list[str], str]]:
@@ -265,9 +268,10 @@ class Case:
     def play(self) -> Iterator[tuple[int, Told]]:
         """What views say after so many compactions."""
         due = [*TIMES]
-        for _ in self.turns():
-            while self.compactions >= due[0]:
-                yield due.pop(0), self.judge()
+        with self.session:
+            for _ in self.turns():
+                while due and self.compactions >= due[0]:
+                    yield due.pop(0), self.judge()
                 if not due:
                     return
 
@@ -372,9 +376,21 @@ def _named(lines: list[str]) -> set[int]:
     return found
 
 
-def kind_names() -> list[str]:
-    """The kinds of sessions."""
-    return [*KINDS]
+def shares(views: list[Told]) -> dict[str, float]:
+    """What these views say together, in percent, and how often they say what no longer holds. `rules due` are those that
+    fit in a tenth of the budget; a rule that is neither said nor named is lost."""
 
+    def percent(said: str, of: str) -> float:
+        whole = sum(getattr(told, of) for told in views)
+        return round(100 * sum(getattr(told, said) for told in views) / whole, 1) if whole else 100.0
 
-__all__ = ["Case", "Kind", "Told", "kind_names"]
+    return {
+        "views": len(views),
+        "% of rules due": percent("due_said", "due"),
+        "% of all rules": percent("rules_said", "rules"),
+        "rules lost": sum(told.lost for told in views),
+        "% of rules without words of an order": percent("statements_said", "statements"),
+        "% of decisions": percent("decisions_said", "decisions"),
+        "% of facts": percent("facts_said", "facts"),
+        "wrong": sum(told.wrong for told in views),
+    }

@@ -66,7 +66,7 @@ LANGUAGES: dict[str, OrderWords] = {
             | use\ (?:[^.]|\.\b){1,60}\ (?:throughout|everywhere) | are\ (?:confidential|out\ of\ scope)
             )(?!\w)
             # at the beginning of a sentence
-            | (?:^|(?<=[.!?:\n]))\W*(?:
+            | (?:^|(?<=[.!?:\n]))\W{0,4}(?:
                 (?:please\ )?(?:(?:exclude|omit|ignore|leave\ out)\b
                     |(?:tell|ask|inform|notify|warn)\ (?:[^.]|\.\b){1,60}\ (?:before|first|when|if)\b)
                 | (?:every|each)\ (?:[^.,;:]|\.\b){1,60}\ (?:needs|gets|has\ to|starts\ with|ends\ with|goes\ (?:in|to))\b
