@@ -32,8 +32,8 @@ class Kind(Struct, frozen=True):
 
     - `task`: the first message; `requests`, `reports`: what user and agent say without any matter;
     - `tool`, `argument`, `lines`: a tool, what it is called with, and lines of its output;
-    - `rules`: what the user requires or forbids; `statements`: the same, said as something that is so; `changes`: a rule,
-      and what the user says later in its place;
+    - `rules`: what the user requires or forbids; `statements`: the same, said as something that is so;
+    - `changes`: a rule, and what the user says later in its place;
     - `choices`, `facts`: decisions and values.
     """
 
@@ -115,11 +115,9 @@ KINDS: dict[str, Kind] = {
             "Only answer in the thread that the customer opened.",
             "If a customer threatens legal action, hand the ticket to {name}.",
         ),
+        ("Address customers by their last name.",),
         (
-            "Address customers by their last name.",
-        ),
-        (
-            ("Never offer a replacement for the {word} kettle.", "You may now offer replacements for the {word} kettle."),
+            ("Never replace the {word} kettle.", "You may now offer replacements for the {word} kettle."),
             ("Always copy {name} on complaints.", "Stop copying {name} on complaints."),
             ("Vouchers may be at most 10 euros.", "Vouchers may now be up to {n} euros."),
         ),
@@ -189,11 +187,9 @@ KINDS: dict[str, Kind] = {
             "Tell {name} before you fail over.",
             "Don't scale the {word} pool below {n} nodes.",
         ),
+        ("Take a snapshot before each migration step.",),
         (
-            "Take a snapshot before each migration step.",
-        ),
-        (
-            ("Do not touch node {word}-7 until the audit is over.", "The audit is over: you may touch node {word}-7 again."),
+            ("Do not touch node {word}-7 until I say so.", "The audit is over: you may touch node {word}-7 again."),
             ("Use only the blue subnet.", "Change of plan: use only the green subnet."),
             ("Always page {name} for warnings.", "Don't page {name} for warnings anymore, only for outages."),
         ),
@@ -226,9 +222,7 @@ KINDS: dict[str, Kind] = {
             "Please don't rename any character.",
             "Avoid adverbs in the {word} scenes.",
         ),
-        (
-            "Chapters end without a cliffhanger.",
-        ),
+        ("Chapters end without a cliffhanger.",),
         (
             ("Write in the past tense only.", "Forget the past tense: from now on, present tense."),
             ("Do not mention the war before chapter {n}.", "You can mention the war wherever you like now."),

@@ -19,6 +19,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -184,9 +185,10 @@ class Case:
                 extra = self.choose(choices[place], by_user=place % 2 == 1)
             if place < len(facts):
                 self.facts.append(Held(*facts[place][:2]))
-                extra, output = (
-                    (f"{extra} {facts[place][2]}", "") if place % 3 == 1 else (extra, facts[place][2] * (place % 3 == 2))
-                )
+                if place % 3 == 1:
+                    extra = f"{extra} {facts[place][2]}"
+                elif place % 3 == 2:
+                    output = facts[place][2]
             self.work(SMALL, extra.strip(), output)
             yield
 
@@ -345,9 +347,9 @@ class Case:
         return False
 
 
-def _text(message: dict[str, object]) -> str:
+def _text(message: dict[str, Any]) -> str:
     content = message.get("content") or ""
-    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)  # type: ignore
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
 
 def _tokens(rule: str, text: str) -> int:
@@ -377,8 +379,8 @@ def _named(lines: list[str]) -> set[int]:
 
 
 def shares(views: list[Told]) -> dict[str, float]:
-    """What these views say together, in percent, and how often they say what no longer holds. `rules due` are those that
-    fit in a tenth of the budget; a rule that is neither said nor named is lost."""
+    """What these views say together, in percent, and how often they say what no longer holds. `rules due` are those
+    that fit in a tenth of the budget; a rule that is neither said nor named is lost."""
 
     def percent(said: str, of: str) -> float:
         whole = sum(getattr(told, of) for told in views)

@@ -1,8 +1,8 @@
 """What a user requires stays through many compactions, at tiny budgets too.
 
-Sessions in which the user says 3 to 12 rules, in lists, behind requests, in the middle of long messages; later ones take
-some back. They go on until `auto` has compacted 2, 4 and 8 times, under budgets from 250 tokens. In each request, the
-newest rules that fit a tenth of the budget stand word for word; the record of each other one is named.
+Sessions in which the user says 3 to 12 rules, in lists, behind requests, in the middle of long messages; later ones
+take some back. They go on until `auto` has compacted 2, 4 and 8 times, under budgets from 250 tokens. In each request,
+the newest rules that fit a tenth of the budget stand word for word; the record of each other one is named.
 """
 
 from __future__ import annotations

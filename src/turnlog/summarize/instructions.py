@@ -40,9 +40,9 @@ _MAKES = lazy_pattern(
 _CODE = lazy_pattern(r"```.*?(?:```|\Z)|`[^`\n]*`|^[ \t]*(?:>|#)[^\n]*", re.DOTALL | re.MULTILINE)
 # What a decision does away with: "instead of Redis", "not Redis", "drop Redis".
 _REJECTED = lazy_pattern(
-    r"""(?:(?<!\w)(?:instead\ of|rather\ than|drop(?:ped|ping)?|forget(?:\ about)?|no\ longer|away\ from|replac(?:ed?|ing)
-            |abandon(?:ed|ing)?|switch(?:ed|ing)?\ from|statt|anstatt|anstelle\ von|plutôt\ que|au\ lieu\ de
-            |en\ lugar\ de|en\ vez\ de)
+    r"""(?:(?<!\w)(?:instead\ of|rather\ than|drop(?:ped|ping)?|forget(?:\ about)?|no\ longer|away\ from
+            |replac(?:ed?|ing)|abandon(?:ed|ing)?|switch(?:ed|ing)?\ from|statt|anstatt|anstelle\ von|plutôt\ que
+            |au\ lieu\ de|en\ lugar\ de|en\ vez\ de)
         |(?:,|\band)\ not)\ (?P<old>[^\n.,:;!?()]{1,80})""",
     re.VERBOSE,
 )
@@ -50,9 +50,10 @@ _REASON = lazy_pattern(r";|\s(?:because|since|as|so|weil|denn|parce que|car|porq
 _AFTER_OLD = lazy_pattern(r"\s(?:because|since|as|for|so|after|when|with|by|to|in|which|that|weil|da|für|pour|para)\b")
 # Words that say what is done with a choice, not what was chosen or for what.
 _FORM_WORDS = frozenset(
-    """a an the and or of for to in on at by is are was be it its this that we i you they our my will ll m ve re use used
-    using going go went with from decided decide decision chose choose chosen because since so as now not instead rather
-    than after all drop change changed switch settled opted let s actually mind about final answer take""".split()
+    """a an the and or of for to in on at by is are was be it its this that we i you they our my will ll m ve re
+    use used using going go went with from decided decide decision chose choose chosen because since so as now not
+    instead rather than after all drop change changed switch settled opted let s actually mind about final
+    answer take""".split()
 )
 _DECISIONS, _DECIDED = 2, 320  # decisions of one text, and characters of each
 

@@ -49,7 +49,8 @@ LANGUAGES: dict[str, OrderWords] = {
             | remember\ (?:to|that|not) | stick\ (?:to|with) | (?:not|never)\ allowed | forbidden | prohibited
             | mandatory
             | off[-\ ]limits | no\ matter\ what | important(?:ly)?: | no\ longer\ (?:use|need|want|have\ to)
-            | leave\ (?:[^.]|\.\b){1,60}(?:alone|as\ (?:it\ )?is|untouched|unchanged|out) | keep\ (?:[^.]|\.\b){1,60}(?:unchanged
+            | leave\ (?:[^.]|\.\b){1,60}(?:alone|as\ (?:it\ )?is|untouched|unchanged|out)
+            | keep\ (?:[^.]|\.\b){1,60}(?:unchanged
             |intact|as\ is)
             | needs?\ (?:my|our)\ (?:prior\ |explicit\ |written\ )?(?:approval|ok|okay|consent|permission|sign-?off)
             | i\ (?:do\ not|don['’]?t|never|always|only)\ (?:want|like|accept|allow)
@@ -61,7 +62,8 @@ LANGUAGES: dict[str, OrderWords] = {
             | forget\ (?:about|what|that|my)
             )(?!\w)""",
         weak=r"""\b(?:only | ensure | avoid | every\ time | whenever | without\ (?:\w+ing|my|using) | prefer | instead
-            | use\ (?:[^.]|\.\b){1,40},?\ not | ask\ (?:me|first|before) | stop\ \w+ing | at\ (?:most|least) | no\ more\ than
+            | use\ (?:[^.]|\.\b){1,40},?\ not | ask\ (?:me|first|before) | stop\ \w+ing | at\ (?:most|least)
+            | no\ more\ than
             | (?:can|may)\ only | keep\ (?:[^.]|\.\b){1,60}\ (?:under|below|within|shorter\ than)
             | use\ (?:[^.]|\.\b){1,60}\ (?:throughout|everywhere) | are\ (?:confidential|out\ of\ scope)
             )(?!\w)
@@ -69,7 +71,8 @@ LANGUAGES: dict[str, OrderWords] = {
             | (?:^|(?<=[.!?:\n]))\W{0,4}(?:
                 (?:please\ )?(?:(?:exclude|omit|ignore|leave\ out)\b
                     |(?:tell|ask|inform|notify|warn)\ (?:[^.]|\.\b){1,60}\ (?:before|first|when|if)\b)
-                | (?:every|each)\ (?:[^.,;:]|\.\b){1,60}\ (?:needs|gets|has\ to|starts\ with|ends\ with|goes\ (?:in|to))\b
+                | (?:every|each)\ (?:[^.,;:]|\.\b){1,60}
+                    \ (?:needs|gets|has\ to|starts\ with|ends\ with|goes\ (?:in|to))\b
                 | (?:if|when|before|after|as\ soon\ as)\ (?:[^.,;:]|\.\b){1,100},\ (?:please\ )?
                     (?:ask|tell|hand|stop|call|notify|inform|warn|escalate|let\ me\ know|wait|check\ with)\b
                 | no\ (?!(?:one|idea|problems?|luck|changes?\ (?:to|so)|differences?|errors?|issues?|responses?
