@@ -20,6 +20,8 @@ from typing import Any
 import msgspec
 
 from harness import BENCH, Report, bench, shared
+from quality.case_kinds import KINDS
+from quality.cases import Case, Told, shares
 from turnlog.errors import BudgetError
 from turnlog.log.messages import ToolCall, ToolResult
 from turnlog.requests.fit import Fitter
@@ -172,3 +174,17 @@ def extra(report: Report) -> None:
 def decay(report: Report) -> None:
     """How what is kept fades with its age, as the shared context bench counts it."""
     run(report, ["sweep.py", "decay", "turnlog=quality.context:make_steady"])
+
+
+@bench(quick={"seeds": 1, "budgets": "300,1000"})
+def cases(report: Report, *, seeds: int = 3, budgets: str = "300,1000,8000,40000") -> None:
+    """What views say of rules, decisions and facts after 2, 4 and 8 compactions, by kind of session."""
+    for budget in map(int, budgets.split(",")):
+        by_kind: dict[tuple[str, int], list[Told]] = {}
+        for kind in KINDS:
+            for seed in range(seeds):
+                for times, told in Case(kind, seed, budget).play():
+                    by_kind.setdefault((kind, times), []).append(told)
+                    by_kind.setdefault(("all kinds", times), []).append(told)
+        for (kind, times), views in sorted(by_kind.items(), key=lambda pair: (pair[0][0] == "all kinds", pair[0])):
+            report.row(f"{budget:,} tokens, {kind}, {times} times", shares(views), at_least={"% of rules due": 100})

@@ -175,7 +175,7 @@ class _Draft:
             EARLIER: earlier[EARLIER],
             ASKED: self._by_weight(asked),
             FILES: [],  # see `_lines`
-            DECIDED: self._decided() + earlier[DECIDED][::-1],
+            DECIDED: self._decided(earlier[DECIDED], staying),
             STATE: last_checks(self._said, staying) + earlier[STATE][::-1],
             ERRORS: [SectionLine(place, line) for place, (_, line) in enumerate(errors(self._said, staying))]
             + self._since(earlier[ERRORS], staying)[::-1],
@@ -331,11 +331,19 @@ class _Draft:
         brief = clip(_shown(entry.brief), _ACT)
         return Heading(f"[{entry.record}] {entry.tool} {brief}", tuple(self._vocabulary.words(brief)))
 
-    def _decided(self) -> list[SectionLine]:
-        """The assistant's decisions, the newest first."""
-        decided = [(entry.record, text) for entry in self._said for text in entry.note.decisions]
-        lines = [SectionLine(place, f"[{record}] {text}") for place, (record, text) in enumerate(decided)]
-        return [lines[place] for place in standing([text for _, text in decided])][::-1]
+    def _decided(self, earlier: list[SectionLine], staying: list[Said]) -> list[SectionLine]:
+        """The assistant's decisions that stand, the newest first, those of an earlier digest last."""
+        lines = [*earlier]
+        texts = [line.text.partition("] ")[2] for line in earlier]
+        others: list[int] = []  # what is not told here, but may replace what is
+        entries = [*((entry, False) for entry in self._said), *((entry, True) for entry in staying)]
+        for entry, stays in sorted(entries, key=lambda pair: pair[0].record):
+            told = entry.note.decisions or ((entry.note.line,) if entry.who == "user" and entry.note.line else ())
+            if entry.who == "user" or stays:
+                others += range(len(texts), len(texts) + len(told))
+            texts += told
+            lines += [SectionLine(len(lines) + at, f"[{entry.record}] {text}") for at, text in enumerate(told)]
+        return [lines[place] for place in standing(texts, frozenset(others))][::-1]
 
     def _since(self, earlier: list[SectionLine], staying: list[Said]) -> list[SectionLine]:
         """The errors in an earlier summary, updated with how they ended."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from math import fsum
 
 from .._platform.lazy import lazy_pattern
@@ -19,6 +19,7 @@ _REPEATED = 3  # such lines without orders that are told
 _REPLACED = 0.7  # share of the words of a decision that a later one has too, which replaces it
 _STALE = 0.4  # if a smaller share of a line's words is new on average, the user said such a thing several times
 _WORD = lazy_pattern(r"[^\W\d]+")
+_TOKEN = lazy_pattern(r"\w+")
 _STOP = lazy_pattern(r"[\n。！？؟]|[.!?](?=\s|$)")
 _FAR = 200  # characters on either side of a decision that are searched for the ends of its sentence
 
@@ -37,6 +38,23 @@ _MAKES = lazy_pattern(
     r"\b(?:i|i['’](?:ll|m|ve)|we|we['’](?:ll|re|ve)|let['’]s|let me|now|changed|switched|replaced|moved|to use)\b"
 )
 _CODE = lazy_pattern(r"```.*?(?:```|\Z)|`[^`\n]*`|^[ \t]*(?:>|#)[^\n]*", re.DOTALL | re.MULTILINE)
+# What a decision does away with: "instead of Redis", "not Redis", "drop Redis".
+_REJECTED = lazy_pattern(
+    r"""(?:(?<!\w)(?:instead\ of|rather\ than|drop(?:ped|ping)?|forget(?:\ about)?|no\ longer|away\ from
+            |replac(?:ed?|ing)|abandon(?:ed|ing)?|switch(?:ed|ing)?\ from|statt|anstatt|anstelle\ von|plutôt\ que
+            |au\ lieu\ de|en\ lugar\ de|en\ vez\ de)
+        |(?:,|\band)\ not)\ (?P<old>[^\n.,:;!?()]{1,80})""",
+    re.VERBOSE,
+)
+_REASON = lazy_pattern(r";|\s(?:because|since|as|so|weil|denn|parce que|car|porque)\b")
+_AFTER_OLD = lazy_pattern(r"\s(?:because|since|as|for|so|after|when|with|by|to|in|which|that|weil|da|für|pour|para)\b")
+# Words that say what is done with a choice, not what was chosen or for what.
+_FORM_WORDS = frozenset(
+    """a an the and or of for to in on at by is are was be it its this that we i you they our my will ll m ve re
+    use used using going go went with from decided decide decision chose choose chosen because since so as now not
+    instead rather than after all drop change changed switch settled opted let s actually mind about final
+    answer take""".split()
+)
 _DECISIONS, _DECIDED = 2, 320  # decisions of one text, and characters of each
 
 
@@ -114,14 +132,37 @@ def _sentences(text: str, sign: re.Pattern[str]) -> Iterator[tuple[int, int]]:
                 yield start, done
 
 
-def standing(decisions: Sequence[str]) -> list[int]:
-    """The positions of the decisions, given in order, that no later one replaces: one in nearly the same words does."""
-    words = [frozenset(_WORD.findall(decision.lower())) for decision in decisions]
-    return [
-        index
-        for index, mine in enumerate(words)
-        if not any(len(mine & later) >= _REPLACED * min(len(mine), len(later)) for later in words[index + 1 :])
-    ]
+def standing(texts: Sequence[str], others: Collection[int] = ()) -> list[int]:
+    """The positions of the decisions in `texts`, given in order, that no later one replaces: one in nearly the same
+    words does, and one about the same thing that does away with what was chosen. Texts at the positions `others` are no
+    decisions, but may do away with one."""
+    words = {index: frozenset(_WORD.findall(text.lower())) for index, text in enumerate(texts) if index not in others}
+    reversals: list[tuple[frozenset[str], frozenset[str]]] = []  # what later texts do away with, and about what
+    later: list[frozenset[str]] = []  # the words of later decisions
+    kept: list[int] = []
+    for index in range(len(texts) - 1, -1, -1):
+        own = [*_reversals(texts[index])]
+        if (mine := words.get(index)) is not None:
+            chosen = _tokens(_REASON.split(texts[index].lower(), maxsplit=1)[0]).difference(*(old for old, _ in own))
+            repeated = any(len(mine & one) >= _REPLACED * min(len(mine), len(one)) for one in later)
+            if not repeated and not any(old <= chosen and chosen & about - old for old, about in reversals):
+                kept.append(index)
+            later.append(mine)
+        reversals += own
+    return kept[::-1]
+
+
+def _reversals(text: str) -> Iterator[tuple[frozenset[str], frozenset[str]]]:
+    """What sentences of a text do away with, each with the words of its sentence that tell about what."""
+    for start, end in _sentences(text, _REJECTED):
+        sentence = text[start:end].lower()
+        for match in _REJECTED.finditer(sentence):
+            if old := _tokens(_AFTER_OLD.split(match["old"], maxsplit=1)[0]):
+                yield old, _tokens(sentence)
+
+
+def _tokens(text: str) -> frozenset[str]:
+    return frozenset(_TOKEN.findall(text)) - _FORM_WORDS
 
 
 def most_telling(lines: Sequence[str], orders: Sequence[bool], *, task: bool = True) -> list[int]:

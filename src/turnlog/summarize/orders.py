@@ -49,17 +49,42 @@ LANGUAGES: dict[str, OrderWords] = {
             | remember\ (?:to|that|not) | stick\ (?:to|with) | (?:not|never)\ allowed | forbidden | prohibited
             | mandatory
             | off[-\ ]limits | no\ matter\ what | important(?:ly)?: | no\ longer\ (?:use|need|want|have\ to)
-            | leave\ [^.]{1,60}(?:alone|as\ (?:it\ )?is|untouched|unchanged|out) | keep\ [^.]{1,60}(?:unchanged
+            | leave\ (?:[^.]|\.\b){1,60}(?:alone|as\ (?:it\ )?is|untouched|unchanged|out)
+            | keep\ (?:[^.]|\.\b){1,60}(?:unchanged
             |intact|as\ is)
+            | needs?\ (?:my|our)\ (?:prior\ |explicit\ |written\ )?(?:approval|ok|okay|consent|permission|sign-?off)
             | i\ (?:do\ not|don['’]?t|never|always|only)\ (?:want|like|accept|allow)
             # taken back, allowed again, corrected
-            | you\ (?:may|can)\ now | feel\ free\ to | no\ need\ to | (?:ok|okay|fine|allowed)\ (?:now\ )?to
+            | you\ (?:may|can)\ (?:(?:[^.?]|\.\b){1,80}\ )?(?:now|again|after\ all|from\ now\ on) | (?:may|can)\ now\ be
+            | (?:ok|okay|fine|allowed|back)\ (?:now|again|after\ all) | no\ longer\ (?:has\ to|appl(?:y|ies)|holds?)
+            | feel\ free\ to | no\ need\ to | (?:ok|okay|fine|allowed)\ (?:now\ )?to
             | you\ (?:do\ not|don['’]?t)\ (?:have|need)\ to | change[d]?\ my\ mind | scratch\ that | correction:
             | forget\ (?:about|what|that|my)
             )(?!\w)""",
         weak=r"""\b(?:only | ensure | avoid | every\ time | whenever | without\ (?:\w+ing|my|using) | prefer | instead
-            | use\ [^.]{1,40},?\ not | ask\ (?:me|first|before) | stop\ \w+ing | at\ (?:most|least) | no\ more\ than
-            | (?:can|may)\ only)(?!\w)""",
+            | use\ (?:[^.]|\.\b){1,40},?\ not | ask\ (?:me|first|before) | stop\ \w+ing | at\ (?:most|least)
+            | no\ more\ than
+            | (?:can|may)\ only | keep\ (?:[^.]|\.\b){1,60}\ (?:under|below|within|shorter\ than)
+            | use\ (?:[^.]|\.\b){1,60}\ (?:throughout|everywhere) | are\ (?:confidential|out\ of\ scope)
+            )(?!\w)
+            # at the beginning of a sentence
+            | (?:^|(?<=[.!?:\n]))\W{0,4}(?:
+                (?:please\ )?(?:(?:exclude|omit|ignore|leave\ out)\b
+                    |(?:tell|ask|inform|notify|warn)\ (?:[^.]|\.\b){1,60}\ (?:before|first|when|if)\b)
+                | (?:every|each)\ (?:[^.,;:]|\.\b){1,60}
+                    \ (?:needs|gets|has\ to|starts\ with|ends\ with|goes\ (?:in|to))\b
+                | (?:if|when|before|after|as\ soon\ as)\ (?:[^.,;:]|\.\b){1,100},\ (?:please\ )?
+                    (?:ask|tell|hand|stop|call|notify|inform|warn|escalate|let\ me\ know|wait|check\ with)\b
+                | no\ (?!(?:one|idea|problems?|luck|changes?\ (?:to|so)|differences?|errors?|issues?|responses?
+                        |results?|answers?|signs?|matter|worries|way|reason|longer|need|doubt|wonder
+                        |more\ questions)\b)
+                    (?:[\w-]+\ ){1,4}(?:without|unless|until|before|between|for|in|on|please)\b
+                    (?![^.]*\b(?:was|were|is|are|has|have|had|so\ far|yet)\b)
+                | no\ (?!(?:errors|issues|questions|changes|differences|problems|results|worries|comments|tests
+                        |hits)\b)
+                    (?:[\w-]+\ )?\w{3,}s(?=[.!\n]|$)
+                )
+            | until\ (?:i|we)\ (?:say|tell|approve|confirm|agree|decide)\b""",
         reports=r"""\b(?:
             (?:it|he|she|they|this|that|there|which|who|has|have|had|['’]ve|['’]s|is|are|was|were|gets?|been
             |i['’]?m|users?
@@ -77,7 +102,7 @@ LANGUAGES: dict[str, OrderWords] = {
             | if\ (?:you|it|they|i|we)\ (?:do\ not|don['’]?t)
             | (?:there|something|i|someone|somebody)\ must | must[-\ ](?:be\ (?:a|an|some|something|wrong|missing
             |because|due|caused)|have)
-            | (?:never|always)\ (?!press|pass|process|address|access|bypass|guess|miss|compress|focus|need|embed
+            | (?<!,\ )(?:never|always)\ (?!press|pass|process|address|access|bypass|guess|miss|compress|focus|need|embed
             |seed|feed)\w+(?:s|ed)\b
             | never\ (?:work|happen|end) | never\ ?mind | as\ always | almost\ (?:never|always)
             | i['’]?(?:ll|\ will)\ (?:make\ sure|ensure|be\ sure|stick)
@@ -265,6 +290,8 @@ def _order_spans(text: str) -> tuple[tuple[int, int], ...]:
 def _may_say(text: str) -> bool:
     """Whether a text has any words of an order where the user's own lines may be (see `typed_lines`)."""
     ends = (text,) if len(text) <= ENDS + LONG_LINE + ENDS else (text[: ENDS + LONG_LINE], text[-ENDS:])
+    if any(_NAMES_RULES.search(end) for end in ends):
+        return True
     return any(language.may_say(lower) for lower in map(str.lower, ends) for language in _languages())
 
 
@@ -282,17 +309,53 @@ def _asks(lower: str) -> bool:
 
 def _sentences(text: str, place: int, plain: str) -> Iterator[tuple[int, int]]:
     """The places of the user's orders in a text, of which `plain` is the piece that begins at `place`. A sentence that
-    ends with a colon includes the list under it."""
+    ends with a colon includes the list under it; what is listed under the word "rules", or stands behind "rule one:",
+    is an order, whatever its words."""
+    behind, listed = 0, False
     for first, last in _paragraphs(plain):
-        start = first
+        listed = _lists_rules(plain[behind:first], plain[first:last], listed)
+        start, behind = first, last
+        is_rule = listed or _STATED.match(plain, first, last) is not None
         while start < last:
             stop = _STOP.search(plain, start, last)
             end = stop.end() if stop is not None else last
-            sentence = text[place + start : place + end]
+            sentence, words = text[place + start : place + end], plain[start:end].strip()
             begin, size = place + start + len(sentence) - len(sentence.lstrip()), len(sentence.strip())
-            if 0 < size <= _LONGEST and _says_something(plain[start:end]) and is_order(plain[start:end].strip()):
+            says = is_order(words) or (is_rule and not _only_heads(words))
+            if 0 < size <= _LONGEST and _says_something(words) and says:
                 yield begin, begin + size
-            start = end
+            start, is_rule = end, listed
+
+
+_RULES = (
+    r"rules?|constraints?|requirements?|restrictions?|guard\ ?rails?|guidelines|boundaries|ground\ rules|don['’]?ts"
+    r"|regeln?|vorgaben?|règles?|contraintes?|reglas?|规则|要求|ルール"
+)
+_LEAD = (
+    r"\W*(?:(?:oh|ok|okay|right|also|and|so|here|are|is|these|please|follow|mind|my|the|our|a|an|some|one|two|three|four|five"
+    r"|another|more|few|new|key|hard|strict|important|general|basic|first|second|third|last|house|golden|only|\d+)[,\s]+)*+"
+)
+_NAMES_RULES = lazy_pattern(rf"(?i)(?<!\w)(?:{_RULES})(?!\w)")
+_HEADING = lazy_pattern(rf"(?i){_LEAD}(?:{_RULES})\b[^.!?\n:：]{{0,60}}[:：.]?\s*$")
+_LIST = lazy_pattern(rf"(?i){_LEAD}(?:{_RULES})\b[^.!?\n:：]{{0,60}}[:：]\s*\n")
+_STATED = lazy_pattern(rf"(?i){_LEAD}(?:{_RULES})(?:\s(?:one|two|three|four|five|six|#?\d+))?\s?[:：]\s*\S")
+
+
+def _lists_rules(between: str, paragraph: str, before: bool) -> bool:
+    """Whether a paragraph is a list of rules: because it begins so, or because it goes on with one. `between` is what
+    stands between it and the paragraph before, of which `before` tells the same."""
+    if _LIST.match(paragraph) is not None:
+        return True
+    *lines, bullet = between.split("\n")
+    if not bullet.strip():
+        return False
+    titles = [line for line in lines if line.strip()]
+    return _HEADING.match(titles[-1]) is not None if titles else before
+
+
+def _only_heads(words: str) -> bool:
+    """Whether a sentence only says that rules follow."""
+    return "\n" not in words and _HEADING.match(words) is not None
 
 
 def _says_something(plain: str) -> bool:
