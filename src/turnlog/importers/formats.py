@@ -1,4 +1,4 @@
-"""All formats of transcripts, recognised by content. To add one, write a module and add a line to `IMPORTERS`."""
+"""Find the format of a transcript by its content, and read it."""
 
 from __future__ import annotations
 
@@ -11,50 +11,17 @@ from msgspec.structs import replace
 from .._platform.texts import plain_utf8
 from ..errors import ImportFailed, InputError
 from ..log.records import Body, Configuration, MessageRecord, Note
-from . import (
-    bodies,
-    claude_code,
-    claude_stream,
-    cline,
-    codex,
-    gemini_cli,
-    gemini_responses,
-    mini_swe,
-    openhands,
-    pi,
-    swe_agent,
-    tarko,
-    trajectory,
-    turnlog_export,
-    webvoyager,
-)
+from .catalog import FORMATS, IMPORTERS
 from .drafting import UNREADABLE, as_utc
-from .foreign import foreign_head
-from .protocol import Imported, Importer, Origin, contents, origin_name
+from .protocol import MARKED, Imported, Importer, Origin, contents, origin_name
 from .refusals import refusal
 from .unread import is_hollow
 
-IMPORTERS: tuple[Importer, ...] = (
-    turnlog_export.IMPORTER,
-    claude_code.IMPORTER,
-    codex.IMPORTER,
-    gemini_cli.IMPORTER,
-    gemini_responses.IMPORTER,
-    pi.IMPORTER,
-    cline.IMPORTER,
-    claude_stream.IMPORTER,
-    webvoyager.IMPORTER,
-    tarko.IMPORTER,
-    trajectory.IMPORTER,
-    openhands.IMPORTER,
-    mini_swe.IMPORTER,
-    swe_agent.IMPORTER,
-    bodies.IMPORTER,
-)
-"""All importers. If two give a file the same score, the earlier one reads it."""
-
 _HEAD = 1 << 16
 """The number of bytes by which an importer recognises its format."""
+
+_LOG = 1 << 24
+"""In so many first bytes of a log the first JSON object is looked for."""
 
 
 def detect(origin: str | Path | bytes) -> Importer:
@@ -65,17 +32,44 @@ def detect(origin: str | Path | bytes) -> Importer:
     source = _given(origin)
     head = plain_utf8(_head(source))
     path = source if isinstance(source, Path) else None
-    scores = [(importer.sniff(head, path), importer) for importer in IMPORTERS]
-    best, importer = max(scores, key=lambda scored: scored[0])
-    if best > 0:
+    best, importer = _surest(head, path)
+    if not best and (after := _behind_text(source)):
+        head = after
+        best, importer = _surest(head, path)
+    if best and importer.module:
         return importer
-    if near := foreign_head(head):
-        raise ImportFailed(f"{origin_name(source)}: {near}")
+    name = origin_name(source)
+    if best:
+        advice = f" (nearest format: {importer.near or 'none'})"
+        raise ImportFailed(f"{name}: it is {importer.title}, which turnlog does not read yet{advice}")
     names = ", ".join(each.name for each in IMPORTERS)
     raise ImportFailed(
-        f"{origin_name(source)}: not a transcript that can be read: {_looks(head)}; "
+        f"{name}: not a transcript that can be read: {_looks(head)}; "
         f"formats known: {names}. Export the session as one of them, or give the file that the agent wrote itself"
     )
+
+
+def _surest(head: bytes, path: Path | None) -> tuple[int, Importer]:
+    """The format that gives a transcript the highest score, and this score. Formats that data recognises are asked only
+    if no other is surer."""
+    best, surest = 0, FORMATS[0]
+    for is_data in (False, True):
+        if is_data and best >= MARKED:
+            break
+        for importer in FORMATS:
+            if importer.is_data is is_data and (score := importer.sniff(head, path)) > best:
+                best, surest = score, importer
+    return best, surest
+
+
+def _behind_text(source: Origin) -> bytes:
+    """The first bytes from the first JSON object on, where lines of text come before it, as in the log of a build; b""
+    if there is none."""
+    if isinstance(source, Path) and source.is_dir():
+        return b""
+    text = plain_utf8(contents(source)[:_LOG])
+    start = text.find(b'{"')
+    return text[start : start + _HEAD] if start > 0 else b""
 
 
 def read_file(origin: str | Path | bytes) -> list[Imported]:

@@ -18,7 +18,7 @@ from ..providers.openai_chat import PROVIDER
 from .drafting import Drafting
 from .json_values import mapping, without, word
 from .messages import read_message
-from .protocol import Imported, Importer, Origin
+from .protocol import Imported, Origin
 from .transcript import Line, Transcript
 
 _FORMAT = "tarko-events"
@@ -42,7 +42,7 @@ _RESULT_KEYS = _PLACE | {"toolCallId", "name", "content", "error", "elapsedMs"}
 _MESSAGE_KEYS = _PLACE | {"content", "toolCalls", "finishReason", "rawContent", "messageId"}
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
+def sniff(head: bytes, path: Path | None) -> int:
     """Recognised by the kinds of events and their times in milliseconds."""
     plain = head.lstrip(b"\0")
     if not _TIME.search(plain) or b'"payload"' in plain:
@@ -52,7 +52,7 @@ def _sniff(head: bytes, path: Path | None) -> int:
     return 60 if plain.lstrip()[:1] in (b"{", b"[") and _TYPED.search(plain) else 0
 
 
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The one session of the stream."""
     file = Transcript(origin)
     events = _events(file)
@@ -64,9 +64,6 @@ def _read(origin: Origin) -> list[Imported]:
     stream.finish()
     first = next(filter(None, (word(event.value.get("id")) for event in events)), sha256_hex(file.data)[:16])
     return [stream.log.imported(stream.session or f"tarko-{first}", _FORMAT)]
-
-
-IMPORTER = Importer("tarko-events", _sniff, _read)
 
 
 def _events(file: Transcript) -> list[Line]:

@@ -20,7 +20,7 @@ from ...log.records import Note
 from ...log.store import Draft
 from ..drafting import Drafting
 from ..json_values import within, word
-from ..protocol import Damage, Imported, Importer, Origin, with_damage
+from ..protocol import Damage, Imported, Origin, with_damage
 from ..transcript import Transcript
 from .conversation import draft_conversation
 from .steps import ClaudeRecord, Steps, entries_of
@@ -34,7 +34,7 @@ _PARTS = lazy_pattern(rb'"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s
 _SESSION = lazy_pattern(rb'"sessionId"\s*:')
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
+def sniff(head: bytes, path: Path | None) -> int:
     """Recognised by envelope keys that no other format has."""
     if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
         return 0 if not _KEYS.search(head) else 30
@@ -43,7 +43,7 @@ def _sniff(head: bytes, path: Path | None) -> int:
     return 90 if _SESSION.search(head) else 60
 
 
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The session, its inline sidechains, and the files of its `subagents/` folder."""
     sessions = _read_one(Transcript(origin))
     if not isinstance(origin, Path):
@@ -61,9 +61,6 @@ def _read(origin: Origin) -> list[Imported]:
         sessions += [replace(child, parent=child.parent or sessions[0].session_id) for child in children]
     sessions[0] = replace(sessions[0], files=(*sessions[0].files, *map(str, agents)))
     return _once(sessions)
-
-
-IMPORTER = Importer("claude-code", _sniff, _read)
 
 
 def _read_one(file: Transcript) -> list[Imported]:

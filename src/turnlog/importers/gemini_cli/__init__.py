@@ -18,7 +18,7 @@ from ..._platform.lazy import lazy_pattern
 from ...errors import ImportFailed
 from ...log.messages import sha256_hex
 from ..drafting import Drafting
-from ..protocol import Damage, Imported, Importer, Origin, with_damage
+from ..protocol import Damage, Imported, Origin, with_damage
 from ..transcript import Transcript
 from .conversation import draft_session
 from .entries import GeminiSession, read_session
@@ -32,7 +32,7 @@ _CHATS = "chats"
 _UNSAFE = lazy_pattern(r"[^a-zA-Z0-9_-]")
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
+def sniff(head: bytes, path: Path | None) -> int:
     """Recognised by the project hash in the header, or by its answers or patches if the beginning is missing."""
     if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
         return 0
@@ -41,7 +41,7 @@ def _sniff(head: bytes, path: Path | None) -> int:
     return 60 if _ANSWER.search(head) or _PATCH.search(head) else 0
 
 
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The session, then the sessions of its subagents."""
     main = _read_one(origin)
     if not isinstance(origin, Path) or main.parent:
@@ -56,9 +56,6 @@ def _read(origin: Origin) -> list[Imported]:
     files = (*main.files, *(file for child in subagents for file in child.files))
     children = [replace(child, parent=child.parent or main.session_id) for child in subagents]
     return [replace(main, files=files), *children]
-
-
-IMPORTER = Importer("gemini-cli", _sniff, _read)
 
 
 def _read_one(origin: Origin) -> Imported:

@@ -1,0 +1,313 @@
+"""Every format as data: what it is called, where its program keeps files, how they are recognised, and when the format
+was last checked. Discovery, `import --formats` and docs/importing.md are made of it.
+
+A format with a `module` is read by it; one without is recognised, and refused by its name.
+"""
+
+from __future__ import annotations
+
+from .protocol import Importer
+
+_EDITORS = (
+    ".config/*/User/",  # Linux: Code, Code - Insiders, Cursor, VSCodium, Windsurf, ...
+    "Library/Application Support/*/User/",  # macOS
+    "AppData/Roaming/*/User/",  # Windows
+    ".*-server/data/User/",  # remote: .vscode-server, .cursor-server
+)
+"""Where the editors that are built like VS Code keep their data."""
+
+_HISTORY = "tasks/*/api_conversation_history.json"
+
+
+def _in_editors(path: str) -> tuple[str, ...]:
+    return tuple(folder + path for folder in _EDITORS)
+
+
+def _in_data(path: str) -> tuple[str, ...]:
+    """A path in the folder for data of each system: the default of XDG_DATA_HOME, macOS, LOCALAPPDATA and APPDATA."""
+    return tuple(
+        folder + path
+        for folder in (".local/share/", "Library/Application Support/", "AppData/Local/", "AppData/Roaming/")
+    )
+
+
+FORMATS: tuple[Importer, ...] = (
+    Importer(
+        name="turnlog",
+        title="turnlog's own export, as `jsonl` or `json`",
+        module="turnlog_export",
+        checked="with each version: exports are read back by the tests",
+    ),
+    Importer(
+        name="claude-code",
+        title="a session of Claude Code",
+        module="claude_code",
+        # A session's subagents are imported with it, from `<session>/subagents`.
+        where=(".claude/projects/*/*.jsonl", ".config/claude/projects/*/*.jsonl"),
+        beside=("{stem}/subagents", "{stem}.meta.json"),
+        checked="2026-11: 42 real sessions",
+    ),
+    Importer(
+        name="codex",
+        title="a session of Codex",
+        module="codex",
+        where=(".codex/sessions/**/rollout-*.jsonl*", ".codex/archived_sessions/**/rollout-*.jsonl*"),
+        checked="2026-11: 10 real sessions",
+    ),
+    Importer(
+        name="gemini-cli",
+        title="a session of gemini-cli",
+        module="gemini_cli",
+        # Not logs.json, which has only the user's prompts: the chats contain them too.
+        where=(".gemini/tmp/*/chats/**/*.json*", ".gemini/tmp/*/checkpoint*.json"),
+        beside=("{session}",),  # subagents
+        checked="2026-11: 11 real sessions",
+    ),
+    Importer(
+        name="gemini-responses",
+        title="recorded answers of Google's API, as gemini-cli's tests have them",
+        module="gemini_responses",
+        checked="2026-11: 71 real recordings",
+    ),
+    Importer(
+        name="pi",
+        title="a session of pi",
+        module="pi",
+        where=(".pi/agent/sessions/**/*.jsonl",),
+        checked="2026-11: 1 real session",
+    ),
+    Importer(
+        name="cline",
+        title="a session of cline, Roo Code or Kilo Code",
+        module="cline",
+        where=(
+            ".cline/data/sessions/*/*.messages.json",
+            f".cline/data/{_HISTORY}",
+            *_in_editors(f"globalStorage/saoudrizwan.claude-dev/{_HISTORY}"),
+        ),
+        also={
+            "roo-code": _in_editors(f"globalStorage/rooveterinaryinc.roo-cline/{_HISTORY}"),
+            "kilo-code": _in_editors(f"globalStorage/kilocode.kilo-code/{_HISTORY}"),
+        },
+        beside=("{first}.json",),  # the session's facts
+        checked="2026-11: 4 real sessions",
+    ),
+    Importer(
+        name="claude-stream-json",
+        title="what `claude -p --output-format stream-json` printed, or the Claude Agent SDK recorded",
+        module="claude_stream",
+        checked="2026-11: 2 real recordings",
+    ),
+    Importer(
+        name="gemini-stream-json",
+        title="what `gemini --output-format stream-json` printed",
+        near="claude-stream-json; give the session file of ~/.gemini/tmp/*/chats",
+        marks=("type=init type=message session_id", "type=tool_use tool_name tool_id", "type=message role content delta"),
+        checked="",
+    ),
+    Importer(
+        name="codex-exec",
+        title="what `codex exec --json` printed",
+        near="codex; give the rollout-*.jsonl of ~/.codex/sessions",
+        marks=("type=thread.started", "type=item.completed item.type"),
+        checked="",
+    ),
+    Importer(
+        name="cursor",
+        title="an agent transcript of Cursor",
+        near="claude-code and request bodies, but lines have `role` beside `message`, and calls have no ids",
+        marks=("role message.content",),
+        checked="",
+    ),
+    Importer(
+        name="opencode",
+        title="a session of opencode",
+        near="request bodies, but messages are `info` with `parts`",
+        marks=("info messages[].parts[]", "info.role parts[].type", "role sessionID modelID"),
+        tables=("session message part",),
+        checked="",
+    ),
+    Importer(
+        name="copilot-cli",
+        title="the events of a session of GitHub Copilot CLI",
+        marks=(
+            "type=session.start data.sessionId",
+            "type=user.message data.content",
+            "type=assistant.message data.content",
+        ),
+        checked="",
+    ),
+    Importer(
+        name="vscode-chat",
+        title="a chat of VS Code",
+        marks=("requests[].message.text requests[].response[]",),
+        checked="",
+    ),
+    Importer(
+        name="qwen-code",
+        title="a session of qwen-code",
+        near="claude-code, but messages have `parts`",
+        marks=("parentUuid message.parts[]",),
+        checked="",
+    ),
+    Importer(
+        name="zed",
+        title="threads of Zed",
+        near="none; export a thread in Zed as Markdown to read it",
+        tables=("threads",),
+        checked="",
+    ),
+    Importer(name="chatgpt", title="a data export of ChatGPT", marks=("mapping current_node",), checked=""),
+    Importer(name="claude-ai", title="a data export of Claude.ai", marks=("chat_messages[].sender",), checked=""),
+    Importer(
+        name="goose",
+        title="a session of goose",
+        near="request bodies, but messages are in `conversation`, and calls are `toolRequest`",
+        marks=("conversation[].content[]", "content[].type=toolRequest"),
+        tables=("sessions messages usage_ledger",),
+        checked="",
+    ),
+    Importer(
+        name="kimi-code",
+        title="a session of kimi-code",
+        marks=("type=turn.prompt", "type=context.append_message"),
+        checked="",
+    ),
+    Importer(name="otel-genai", title="OpenTelemetry spans", marks=("resourceSpans[]",), checked=""),
+    Importer(
+        name="langfuse",
+        title="a trace of Langfuse",
+        marks=("traceId type=GENERATION input output", "observations[].type=GENERATION observations[].input"),
+        checked="",
+    ),
+    Importer(
+        name="langsmith",
+        title="runs of LangSmith",
+        marks=("run_type inputs.messages[] outputs", "run_type=llm inputs outputs"),
+        checked="",
+    ),
+    Importer(
+        name="pydantic-ai",
+        title="a message history of pydantic-ai",
+        marks=("parts[].part_kind", "messages[].parts[].part_kind"),
+        checked="",
+    ),
+    Importer(
+        name="langchain",
+        title="messages of LangChain",
+        near="request bodies, but messages name their `type`, not their role",
+        marks=(
+            "type=human data.content",
+            "type=human content",
+            "type=ai content",
+            "type=ai data.content",
+            "messages[].type=human messages[].content",
+        ),
+        checked="",
+    ),
+    Importer(
+        name="vercel-ui",
+        title="messages of Vercel's AI SDK for a user interface",
+        near="a request body, but messages have `parts`",
+        marks=("id role parts[].type=step-start", "messages[].parts[].type=step-start", "parts[].toolCallId parts[].state"),
+        checked="",
+    ),
+    Importer(
+        name="adk",
+        title="a session of ADK",
+        near="request bodies of Google, but contents are in `events`",
+        marks=("events[].content.parts[]",),
+        checked="",
+    ),
+    Importer(
+        name="bedrock-converse",
+        title="messages of Bedrock Converse or Strands",
+        near="a body of Anthropic's API, but blocks have no `type`",
+        marks=(
+            "role content[].toolUse",
+            "role content[].toolResult",
+            "messages[].content[].toolUse",
+            "messages[].content[].toolResult",
+        ),
+        checked="",
+    ),
+    Importer(
+        name="sharegpt",
+        title="ShareGPT conversations",
+        marks=("conversations[].from=human", "conversations[].from=gpt"),
+        checked="",
+    ),
+    Importer(
+        name="continue",
+        title="a session of Continue",
+        near="request bodies, but messages are in `history`",
+        marks=("history[].message.role",),
+        checked="",
+    ),
+    Importer(
+        name="crush",
+        title="sessions of crush",
+        tables=("sessions messages files goose_db_version",),
+        checked="",
+    ),
+    Importer(
+        name="amp",
+        title="a thread of Amp",
+        near="a body of Anthropic's API, but results have `toolUseID` and `run`",
+        marks=("messages[].content[].toolUseID", "v messages[].messageId messages[].content[].type"),
+        checked="",
+    ),
+    Importer(
+        name="kiro",
+        title="a session of Kiro CLI",
+        marks=("kind=Prompt data.content[]", "kind=AssistantMessage data.content[]"),
+        checked="",
+    ),
+    Importer(
+        name="webvoyager",
+        title="a run of WebVoyager: `interact_messages.json` and the `screenshotN.png` beside it",
+        module="webvoyager",
+        checked="2026-11: 3 real runs",
+    ),
+    Importer(
+        name="tarko-events",
+        title="an event stream of Tarko (UI-TARS, Agent TARS)",
+        module="tarko",
+        checked="2026-11: 1 real stream",
+    ),
+    Importer(
+        name="trajectory",
+        title="a trajectory of an agent that moves through images: `Trajectory.save`, gigapixel-goblin",
+        module="trajectory",
+        checked="with each version: trajectories are read back by the tests",
+    ),
+    Importer(
+        name="openhands",
+        title="events of OpenHands: event lists, `output.jsonl` of evaluations, events of the SDK",
+        module="openhands",
+        checked="2026-11: 6 real files",
+    ),
+    Importer(
+        name="mini-swe-agent",
+        title="a trajectory of mini-swe-agent",
+        module="mini_swe",
+        where=(".config/mini-swe-agent/*.traj.json",),
+        checked="2026-11: 10 real runs",
+    ),
+    Importer(
+        name="swe-agent", title="a trajectory of SWE-agent", module="swe_agent", checked="2026-11: 16 real runs"
+    ),
+    Importer(
+        name="bodies",
+        title="request bodies and message lists of the five APIs, one or many; tau-bench runs",
+        module="bodies",
+        checked="with each version: bodies of all five APIs are read back by the tests",
+    ),
+)
+"""All formats. If two give a file the same score, the earlier one reads it."""
+
+NAMED: dict[str, Importer] = {importer.name: importer for importer in FORMATS}
+"""All formats by their names."""
+
+IMPORTERS: tuple[Importer, ...] = tuple(importer for importer in FORMATS if importer.module)
+"""The formats that are read."""
