@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .formats import detect, read_file
     from .protocol import Imported
 else:
-    __getattr__, __dir__ = lazy_names(__name__, {"catalog": "IMPORTERS", "formats": "detect read_file", "protocol": "Imported"})
+    __getattr__, __dir__ = lazy_names(
+        __name__, {"catalog": "IMPORTERS", "formats": "detect read_file", "protocol": "Imported"}
+    )
 
 __all__ = ["IMPORTERS", "Imported", "detect", "read_file"]

@@ -101,23 +101,35 @@ FORMATS: tuple[Importer, ...] = (
     Importer(
         name="gemini-stream-json",
         title="what `gemini --output-format stream-json` printed",
-        near="claude-stream-json; give the session file of ~/.gemini/tmp/*/chats",
-        marks=("type=init type=message session_id", "type=tool_use tool_name tool_id", "type=message role content delta"),
-        checked="",
+        module="gemini_stream",
+        marks=("type=init session_id model", "type=tool_use tool_name tool_id", "type=message role content delta"),
+        checked="2026-11: google-gemini/gemini-cli@04fbf507 (types, and the example of its documentation)",
     ),
     Importer(
         name="codex-exec",
         title="what `codex exec --json` printed",
-        near="codex; give the rollout-*.jsonl of ~/.codex/sessions",
-        marks=("type=thread.started", "type=item.completed item.type"),
-        checked="",
+        module="codex_exec",
+        marks=(
+            "type=thread.started thread_id",
+            "type=item.completed item.type",
+            "type=turn.completed usage",
+            "type=turn.failed error.message",
+        ),
+        checked="2026-11: openai/codex@1ebb1bc7 (types), 3 captures",
     ),
     Importer(
         name="cursor",
         title="an agent transcript of Cursor",
-        near="claude-code and request bodies, but lines have `role` beside `message`, and calls have no ids",
-        marks=("role message.content",),
-        checked="",
+        module="cursor",
+        marks=("role message.content", "type=turn_ended status"),
+        named=("agent-transcripts/*.txt", "agent-transcripts/*/*.txt"),
+        where=(
+            ".cursor/projects/*/agent-transcripts/*.jsonl",
+            ".cursor/projects/*/agent-transcripts/*/*.jsonl",
+            ".cursor/projects/*/agent-transcripts/*.txt",
+        ),
+        beside=("subagents",),
+        checked="2026-11: no whole real file found; a reader of Cursor 2026.10.01, jazzyalex/agent-sessions@a18a2517",
     ),
     Importer(
         name="opencode",
@@ -209,7 +221,11 @@ FORMATS: tuple[Importer, ...] = (
         name="vercel-ui",
         title="messages of Vercel's AI SDK for a user interface",
         near="a request body, but messages have `parts`",
-        marks=("id role parts[].type=step-start", "messages[].parts[].type=step-start", "parts[].toolCallId parts[].state"),
+        marks=(
+            "id role parts[].type=step-start",
+            "messages[].parts[].type=step-start",
+            "parts[].toolCallId parts[].state",
+        ),
         checked="",
     ),
     Importer(
@@ -294,9 +310,7 @@ FORMATS: tuple[Importer, ...] = (
         where=(".config/mini-swe-agent/*.traj.json",),
         checked="2026-11: 10 real runs",
     ),
-    Importer(
-        name="swe-agent", title="a trajectory of SWE-agent", module="swe_agent", checked="2026-11: 16 real runs"
-    ),
+    Importer(name="swe-agent", title="a trajectory of SWE-agent", module="swe_agent", checked="2026-11: 16 real runs"),
     Importer(
         name="bodies",
         title="request bodies and message lists of the five APIs, one or many; tau-bench runs",

@@ -72,6 +72,7 @@ class Drafting:
         self._is_opened = False
         self._context: dict[str, dict[str, Any]] = {}
         self._echoes: dict[tuple[str, str], str] = {}
+        self._unread: dict[tuple[str, Lost], list[int]] = {}
 
     # -- records ---------------------------------------------------------------------------------
 
@@ -198,6 +199,10 @@ class Drafting:
         """Report damage on a line (0: in the whole file), and what is lost by it."""
         self.warnings.append(Damage(self.transcript.name, line, message, lost))
 
+    def count(self, what: str, line: int, lost: Lost = "part") -> None:
+        """Report what is not read, once for each kind: with its first line, and how often it was met."""
+        self._unread.setdefault((what, lost), []).append(line)
+
     def unreadable(self, line: int, what: str, value: Any, lost: Lost = "part") -> None:
         """Record `value`, which cannot be read, as a note, and report it."""
         self.warn(line, f"{what} could not be read; it is kept as a note", lost)
@@ -237,6 +242,10 @@ class Drafting:
         would get the clock time of the store.
         """
         first = next((draft.time for draft in self.drafts if draft.time), "")
+        name = self.transcript.name
+        for (what, lost), lines in self._unread.items():
+            times = f" ({len(lines):,} times)" if len(lines) > 1 else ""
+            self.warnings.append(Damage(name, lines[0], f"not read: {what}{times}", lost, len(lines)))
         return Imported(
             session_id=session_id_of(session_id),
             format=form,

@@ -80,16 +80,17 @@ def read_file(origin: str | Path | bytes) -> list[Imported]:
     """
     source = _given(origin)
     importer = detect(source)
-    sessions = importer.read(source)
+    sessions = list(importer.read(source))
     lost = [damage for session in sessions for damage in session.warnings if damage.lost == "entry"]
     understood = sum(_is_understood(draft.body) for session in sessions for draft in session.drafts)
-    if len(lost) <= understood:
+    left_out = sum(damage.count for damage in lost)
+    if left_out <= understood:
         return [_dated(session) for session in sessions] if isinstance(source, Path) else sessions
     first = lost[0]
     place = f"line {first.line}: {first.message}" if first.line else first.message
     raise ImportFailed(
-        f"{origin_name(source)}: not imported: it resembles the format {importer.name}, but {len(lost)} of "
-        f"{len(lost) + understood} entries are not understood, the first at {place}. Give the file that the agent "
+        f"{origin_name(source)}: not imported: it resembles the format {importer.name}, but {left_out} of "
+        f"{left_out + understood} entries are not understood, the first at {place}. Give the file that the agent "
         "wrote itself, or export the session in another format"
     )
 

@@ -116,7 +116,9 @@ class KnownFiles:
         folder, file = os.path.split(name)
         names = {"name": file, "stem": os.path.splitext(file)[0], "first": file.partition(".")[0]}
         patterns = {pattern for importer in IMPORTERS for pattern in importer.beside}
-        paths = [pattern.format(session=session, **names) for pattern in sorted(patterns) for session in sessions or ("",)]
+        paths = [
+            pattern.format(session=session, **names) for pattern in sorted(patterns) for session in sessions or ("",)
+        ]
         sought = [(path.partition("/")[0], path) for path in dict.fromkeys(paths)]
         there = self._listed(folder)
         newest, state = 0, list[tuple[int, ...]]()

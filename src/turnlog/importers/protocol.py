@@ -33,8 +33,8 @@ Lost = Literal["entry", "part", "nothing"]
 
 class Damage(Struct, frozen=True):
     """A part of a transcript that is damaged or not understood, and what was done about it. `line` counts from 1; 0
-    means the whole file. `lost` says how much of the conversation is not imported because of it, `count` how often it was
-    met: what is not understood is told once, with the first place."""
+    means the whole file. `lost` says how much of the conversation is not imported because of it, `count` how often it
+    was met: what is not understood is told once, with the first place."""
 
     file: str
     line: int
@@ -79,8 +79,8 @@ class Importer(Struct, frozen=True, kw_only=True):
     `title` says what a file of it is ("a session of goose"). `module` is the module of this package that has its
     `read(origin)`; "" if files are recognised and refused by name, with `near` as the reason or the advice.
 
-    A file is recognised by `marks`, `tables` or `named`, or else by the module's `sniff(head, path)`, which says how sure
-    it is, from 0 to 100. `marks`: paths that its JSON values have together, as in `foreign`. `tables`: tables that its
+    A file is recognised by `marks`, `tables` or `named`, or else by the module's `sniff(head, path)`, which says how
+    sure it is, from 0 to 100. `marks`: paths that its JSON values have together (`marks`). `tables`: tables that its
     SQLite database has together, separated by spaces. `named`: patterns for the end of its path.
 
     `where` are patterns below a home folder at which the program keeps such files; `also` those of other programs that
