@@ -8,28 +8,24 @@ from __future__ import annotations
 
 from .protocol import Importer
 
-_EDITORS = (
-    ".config/*/User/",  # Linux: Code, Code - Insiders, Cursor, VSCodium, Windsurf, ...
-    "Library/Application Support/*/User/",  # macOS
-    "AppData/Roaming/*/User/",  # Windows
-    ".*-server/data/User/",  # remote: .vscode-server, .cursor-server
-)
-"""Where the editors that are built like VS Code keep their data."""
+ROOTS: dict[str, tuple[str, ...]] = {
+    "<editor>": (
+        ".config/*/User",  # Linux: Code, Code - Insiders, Cursor, VSCodium, Windsurf, ...
+        "Library/Application Support/*/User",  # macOS
+        "AppData/Roaming/*/User",  # Windows
+        ".*-server/data/User",  # remote: .vscode-server, .cursor-server
+    ),
+    "<data>": (
+        ".local/share",  # the default of XDG_DATA_HOME
+        "Library/Application Support",  # macOS
+        "AppData/Local",  # Windows
+        "AppData/Roaming",
+    ),
+}
+"""Folders that differ between systems, by the word that stands for them in a pattern: where editors that are built like
+VS Code keep their data, and where other programs do."""
 
 _HISTORY = "tasks/*/api_conversation_history.json"
-
-
-def _in_editors(path: str) -> tuple[str, ...]:
-    return tuple(folder + path for folder in _EDITORS)
-
-
-def _in_data(path: str) -> tuple[str, ...]:
-    """A path in the folder for data of each system: the default of XDG_DATA_HOME, macOS, LOCALAPPDATA and APPDATA."""
-    return tuple(
-        folder + path
-        for folder in (".local/share/", "Library/Application Support/", "AppData/Local/", "AppData/Roaming/")
-    )
-
 
 FORMATS: tuple[Importer, ...] = (
     Importer(
@@ -83,11 +79,11 @@ FORMATS: tuple[Importer, ...] = (
         where=(
             ".cline/data/sessions/*/*.messages.json",
             f".cline/data/{_HISTORY}",
-            *_in_editors(f"globalStorage/saoudrizwan.claude-dev/{_HISTORY}"),
+            f"<editor>/globalStorage/saoudrizwan.claude-dev/{_HISTORY}",
         ),
         also={
-            "roo-code": _in_editors(f"globalStorage/rooveterinaryinc.roo-cline/{_HISTORY}"),
-            "kilo-code": _in_editors(f"globalStorage/kilocode.kilo-code/{_HISTORY}"),
+            "roo-code": (f"<editor>/globalStorage/rooveterinaryinc.roo-cline/{_HISTORY}",),
+            "kilo-code": (f"<editor>/globalStorage/kilocode.kilo-code/{_HISTORY}",),
         },
         beside=("{first}.json",),  # the session's facts
         checked="2026-11: 4 real sessions",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from .catalog import IMPORTERS
+from .catalog import IMPORTERS, ROOTS
 
 
 class AgentFile(Struct, frozen=True, order=True):
@@ -24,10 +24,12 @@ class AgentFile(Struct, frozen=True, order=True):
 
 
 PLACES: tuple[tuple[str, str], ...] = tuple(
-    (agent, place)
+    (agent, place.replace(word, root))
     for importer in IMPORTERS
     for agent, places in {importer.name: importer.where, **importer.also}.items()
     for place in places
+    for word, roots in [next((each for each in ROOTS.items() if place.startswith(each[0])), ("<", ("",)))]
+    for root in roots
 )
 """The places of each agent, from the table of formats."""
 
