@@ -62,7 +62,7 @@ def _item(writer: SessionWriter, event: Fields, line: int) -> None:
     elif kind in ("error", "todo_list"):
         writer.note(kind, {"message": item.text("message"), "items": item.get("items")})
     else:
-        writer.log.count(f"an item of type {kind or None!r}", line, "entry" if item.text("text") else "part")
+        writer.log.count(f"an item of type {kind or None!r}", line, "entry" if "text" in item.value else "part")
 
 
 def _call(writer: SessionWriter, item: Fields, kind: str, line: int) -> None:
