@@ -12,11 +12,11 @@ from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
     from .catalog import IMPORTERS
-    from .formats import detect, read_file
+    from .formats import detect, read_file, read_sessions
     from .protocol import Imported
 else:
     __getattr__, __dir__ = lazy_names(
-        __name__, {"catalog": "IMPORTERS", "formats": "detect read_file", "protocol": "Imported"}
+        __name__, {"catalog": "IMPORTERS", "formats": "detect read_file read_sessions", "protocol": "Imported"}
     )
 
-__all__ = ["IMPORTERS", "Imported", "detect", "read_file"]
+__all__ = ["IMPORTERS", "Imported", "detect", "read_file", "read_sessions"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 from ..errors import ImportFailed
-from .protocol import Origin, contents
+from .marks import SQLITE
+from .protocol import Imported, Origin, contents, origin_name, with_damage
 from .transcript import Transcript, json_document
 
 _WAITING = 5.0
@@ -45,22 +46,39 @@ class SqliteTranscript(Transcript):
             return None
 
 
-@contextmanager
-def database(origin: Origin, *tables: str) -> Iterator[SqliteTranscript]:
-    """The database of a transcript, which must have these tables. Raises ImportFailed if it cannot be read."""
+def is_database(origin: Origin) -> bool:
+    """Whether a transcript is a SQLite database: programs of which newer versions write one also wrote files before."""
+    if isinstance(origin, bytes):
+        return origin.startswith(SQLITE)
+    try:
+        with origin.open("rb") as file:
+            return file.read(len(SQLITE)) == SQLITE
+    except OSError:
+        return False
+
+
+def read_database(
+    origin: Origin, tables: Sequence[str], sessions: Callable[[SqliteTranscript], Iterator[Imported]]
+) -> Iterator[Imported]:
+    """The sessions that `sessions` makes of a database with these tables, one after the other. Raises ImportFailed if it
+    cannot be read."""
+    last: Imported | None = None
     try:
         with closing(_opened(origin)) as db:
             file = SqliteTranscript(origin, db)
-            if missing := [table for table in tables if not file.columns(table)]:
-                raise file.refused(
-                    f"table {missing[0]!r}", "give the database that the program wrote, with its -wal file"
-                )
-            yield file
+            missing = [f"table {table!r}" for table in tables if not file.columns(table)]
+            for session in sessions(file) if not missing else ():
+                if last is not None:
+                    yield last
+                last = session
+                file.warnings.clear()  # they are the session's
+            if last is None:
+                needed = missing[0] if missing else "session"
+                raise file.refused(needed, "give the database that the program wrote, with its -wal file")
+            yield with_damage(last, *file.warnings)
     except sqlite3.Error as error:
-        name = "the bytes given" if isinstance(origin, bytes) else str(origin)
-        raise ImportFailed(
-            f"{name}: the database cannot be read ({error}); copy it again, with its -wal file"
-        ) from error
+        advice = "copy it again, with its -wal file"
+        raise ImportFailed(f"{origin_name(origin)}: the database cannot be read ({error}); {advice}") from error
 
 
 def _opened(origin: Origin) -> sqlite3.Connection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -78,14 +79,35 @@ def read_file(origin: str | Path | bytes) -> list[Imported]:
     Damage is in `warnings`. Raises ImportFailed if nothing of the transcript can be read, or if most of its entries
     are not understood.
     """
+    return list(read_sessions(origin))
+
+
+def read_sessions(origin: str | Path | bytes) -> Iterator[Imported]:
+    """As `read_file`, one session after the other: those of a database are read while the ones before are used, so that
+    a large one takes little memory. What is raised is raised when the sessions that can be read were given."""
     source = _given(origin)
     importer = detect(source)
-    sessions = list(importer.read(source))
+    sessions = importer.read(source)
+    failed: list[ImportFailed] = []
+    for batch in [sessions] if isinstance(sessions, list) else ([session] for session in sessions):
+        try:
+            _check_understood(batch, importer, source)
+        except ImportFailed as error:
+            failed.append(error)
+        else:
+            yield from map(_dated, batch) if isinstance(source, Path) else batch
+    if failed:
+        others = f" ({len(failed) - 1} more sessions likewise)" if len(failed) > 1 else ""
+        raise ImportFailed(f"{failed[0]}{others}")
+
+
+def _check_understood(sessions: Iterable[Imported], importer: Importer, source: Origin) -> None:
+    """Raise ImportFailed if most of the entries of these sessions are not understood."""
     lost = [damage for session in sessions for damage in session.warnings if damage.lost == "entry"]
     understood = sum(_is_understood(draft.body) for session in sessions for draft in session.drafts)
     left_out = sum(damage.count for damage in lost)
     if left_out <= understood:
-        return [_dated(session) for session in sessions] if isinstance(source, Path) else sessions
+        return
     first = lost[0]
     place = f"line {first.line}: {first.message}" if first.line else first.message
     raise ImportFailed(
