@@ -1,4 +1,4 @@
-"""A small transcript of each format, with every kind of record that it has: the laws of `test_every_format.py` run on all.
+"""A small transcript of each format, with every kind of record that it has, for the laws of `test_every_format.py`.
 
 Each is `SAMPLE` in a module `sample_NAME.py`, which is found by its name.
 """
@@ -29,10 +29,10 @@ COUNTED = ("messages", "calls", "results", "input", "output")
 
 @dataclass(frozen=True)
 class Sample:
-    """`data` are the bytes of a file of the format `name`. `path` is a place below a home at which its program keeps it,
-    "" if it has none. `query` counts what is in it: a program for `jq --slurp`, or SQL for a database, that gives the
-    numbers of messages, calls and results and the tokens of input and output that were billed. `warned` are words of the
-    warnings that reading it gives, in order. If `grows`, the file is only appended to, line by line. `silent` are texts
+    """`data` are the bytes of a file of the format `name`. `path` is a place below a home at which its program keeps
+    it, "" if it has none. `query` counts what is in it: a program for `jq --slurp`, or SQL for a database, that gives
+    the numbers of messages, calls and results and the tokens of input and output that were billed. `warned` are words
+    of the warnings that reading it gives, in order. If `grows`, the file is only appended to, line by line. `silent` are texts
     in it that say nothing and are left out."""
 
     name: str

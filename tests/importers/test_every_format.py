@@ -1,4 +1,4 @@
-"""Laws of all formats, over a small transcript of each (`sample_*.py`): recognised, counted, nothing lost in silence."""
+"""Laws of all formats, over a small transcript of each (`sample_*.py`): recognised, counted, nothing is lost."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from draws import batches
-from judging import TARGETS, errors_of
 from mangling import mangled
 from samples import Sample, counts_of, samples
 
 import turnlog
+from draws import batches
+from judging import TARGETS, errors_of
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, read_file
 from turnlog.importers.catalog import FORMATS, IMPORTERS, NAMED

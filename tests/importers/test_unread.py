@@ -111,7 +111,7 @@ SAMPLES: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_a_format_that_comes_near_is_told_by_name(name: str, tmp_path: Path) -> None:
-    """Read as the nearest format, these would be messages without content: they are refused, or read as what they are."""
+    """Read as the nearest format, these would be messages without content: they are refused, or read as they are."""
     path = tmp_path / "near.jsonl"
     path.write_bytes(jsonl(SAMPLES[name]))
     if (row := next(each for each in FORMATS if each.sniff(path.read_bytes(), path))).module:

@@ -60,8 +60,8 @@ def is_database(origin: Origin) -> bool:
 def read_database(
     origin: Origin, tables: Sequence[str], sessions: Callable[[SqliteTranscript], Iterator[Imported]]
 ) -> Iterator[Imported]:
-    """The sessions that `sessions` makes of a database with these tables, one after the other. Raises ImportFailed if it
-    cannot be read."""
+    """The sessions that `sessions` makes of a database with these tables, one after the other. Raises ImportFailed if
+    it cannot be read."""
     last: Imported | None = None
     try:
         with closing(_opened(origin)) as db:
@@ -76,7 +76,7 @@ def read_database(
                 needed = missing[0] if missing else "session"
                 raise file.refused(needed, "give the database that the program wrote, with its -wal file")
             yield with_damage(last, *file.warnings)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, MemoryError) as error:  # the latter for no bytes at all
         advice = "copy it again, with its -wal file"
         raise ImportFailed(f"{origin_name(origin)}: the database cannot be read ({error}); {advice}") from error
 
