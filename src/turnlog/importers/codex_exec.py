@@ -6,14 +6,12 @@ prompt. An item comes again when it changes; when it is complete, it is recorded
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..log.messages import Outcome, ToolCall
 from ..providers.openai_responses import PROVIDER
 from .fields import Fields
 from .parts import texts, thoughts
 from .printed import read_printed
-from .program_words import CODEX_TOOLS, CODEX_USAGE
+from .program_words import CODEX_TOOLS, CODEX_USAGE, codex_call
 from .protocol import Imported, Origin
 from .writing import Handler, SessionWriter
 
@@ -66,11 +64,9 @@ def _item(writer: SessionWriter, event: Fields, line: int) -> None:
 
 
 def _call(writer: SessionWriter, item: Fields, kind: str, line: int) -> None:
-    name, keys = CODEX_TOOLS[kind]
-    values: dict[str, Any] = {key: item.get(key) for key in keys if item.get(key) is not None}
-    arguments = values.get("arguments", {}) if kind == "mcp_tool_call" else values
-    call = ToolCall(item.text("id"), name or item.text("tool"), arguments)
-    writer.say("assistant", [call], line, joined=True)
+    name, arguments = codex_call(item.value)
+    item.skip("tool", *CODEX_TOOLS[kind][1])
+    writer.say("assistant", [ToolCall(item.text("id"), name, arguments)], line, joined=True)
 
 
 def _ran(writer: SessionWriter, item: Fields, kind: str, line: int) -> None:

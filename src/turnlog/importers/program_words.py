@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 CODEX_TOOLS = {
     "command_execution": ("shell", ("command",)),
     "web_search": ("web_search", ("query", "action")),
@@ -11,6 +14,16 @@ CODEX_TOOLS = {
 }
 """Items of `codex exec --json` that are tool calls: the name of the tool ("": the item says it), and the keys of its
 arguments (`ThreadItem` in codex-rs/exec/src/exec_events.rs)."""
+
+
+def codex_call(item: Mapping[str, Any]) -> tuple[str, Any]:
+    """The name of the tool that an item called, and its arguments."""
+    name, keys = CODEX_TOOLS[item["type"]]
+    tool = item.get("tool")
+    arguments: Any = {key: item[key] for key in keys if item.get(key) is not None}
+    named = name or (tool if isinstance(tool, str) else "")
+    return named, arguments.get("arguments", {}) if keys == ("arguments",) else arguments
+
 
 CODEX_USAGE = {
     "input": "input_tokens",

@@ -85,7 +85,8 @@ class Importer(Struct, frozen=True, kw_only=True):
 
     `where` are patterns below a home folder at which the program keeps such files (`<editor>` and `<data>` stand for
     the folders in `catalog.ROOTS`); `also` those of other programs that write the same format, by their names. `beside`
-    are the names of what may appear beside a file, and is read with it: `{name}` is the name of the file, `{stem}` is the name of the file without its last ending, `{first}` without all, `{session}` the id of its session.
+    are the names of what may appear beside a file, and is read with it: `{name}` is the name of the file, `{stem}` that
+    without its last ending, `{first}` without all endings, `{session}` the id of its session.
     `checked` says when, and against what, the format was last checked.
     """
 
