@@ -92,7 +92,7 @@ class Importer(Struct, frozen=True, kw_only=True):
 
     name: str
     title: str
-    checked: str
+    checked: str = ""
     module: str = ""
     near: str = ""
     marks: tuple[str, ...] = ()
