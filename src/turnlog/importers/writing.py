@@ -7,7 +7,7 @@ not read, so that nothing is left out in silence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from math import isfinite
 from typing import Any
@@ -47,7 +47,7 @@ class SessionWriter:
         provider: Provider,
         *,
         beside: bool = False,
-        envelope: Container[str] = ("type", "id", "uuid", "timestamp"),
+        envelope: Iterable[str] = ("type", "id", "uuid", "timestamp"),
         is_silent: bool = False,
     ) -> None:
         self.file, self.form, self.provider = file, form, provider
@@ -62,8 +62,9 @@ class SessionWriter:
         self._lines: list[int] = []
         self._about: dict[str, Any] = {}
         self._notes: list[tuple[Any, Note]] = []
-        self._open: list[ToolCall] = []
-        self._numbered = 0
+        self._open: dict[int, ToolCall] = {}
+        self._open_of: dict[str, list[int]] = {}
+        self._numbered = self._calls = 0
         self._silent: list[ToolCall] = []
         self._after: dict[str, int] = {"": 0}
         self._leaf = ""
@@ -73,7 +74,7 @@ class SessionWriter:
     def take(self, entry: Fields, line: int, kind: str, handlers: Mapping[str, Handler | None]) -> None:
         """Record one entry by the handler for its kind. What the handler did not read becomes a note, and a warning if
         it may be content. A kind with None is bookkeeping and becomes a note; an unknown kind is named once."""
-        entry.skip(*(key for key in entry.value if key in self._envelope))
+        entry.skip(*self._envelope)
         before = self._written
         if handler := handlers.get(kind):
             handler(self, entry, line)
@@ -205,25 +206,33 @@ class SessionWriter:
                 if not part.id:
                     self._numbered += 1
                     part = replace(part, id=f"call-{self._numbered}", form=None)
-                self._open.append(part)
+                self._calls += 1
+                self._open[self._calls] = part
+                self._open_of.setdefault(part.id, []).append(self._calls)
             elif isinstance(part, ToolResult):
                 call = self._answered(part)
-                if call is not None:
-                    self._open.remove(call)
-                    part = part if part.call_id else replace(part, call_id=call.id, form=None)
+                if call is not None and not part.call_id:
+                    part = replace(part, call_id=call.id, form=None)
             parts[index] = part
         return replace(message, parts=tuple(parts))
 
     def _answered(self, result: ToolResult) -> ToolCall | None:
+        """The call that a result answers, which is no longer open; None if there is none."""
         if result.call_id:
-            return next((call for call in self._open if call.id == result.call_id), None)
-        alike = (call for call in self._open if result.name and call.name == result.name)
-        return next(alike, None) or next(iter(self._open), None)
+            number = next(iter(self._open_of.get(result.call_id, ())), 0)
+        else:
+            calls = self._open.items() if result.name else ()
+            alike = (number for number, call in calls if call.name == result.name)
+            number = next(alike, 0) or next(iter(self._open), 0)
+        call = self._open.pop(number, None)
+        if call is not None:
+            self._open_of[call.id].remove(number)
+        return call
 
     def has_answered(self, call_id: str) -> bool:
         """Whether a call with that id was made and has its result."""
         self.flush()
-        return self.log.call(call_id) is not None and all(call.id != call_id for call in self._open)
+        return self.log.call(call_id) is not None and not self._open_of.get(call_id)
 
     # -- records beside it -----------------------------------------------------------------------
 
