@@ -21,7 +21,7 @@ from ..models.makers import makers
 from ..providers.protocol import Provider
 from .drafting import Drafting, as_utc
 from .edits import record_call
-from .fields import Fields
+from .fields import Fields, kind_of
 from .json_values import within
 from .messages import read_message
 from .parts import shown
@@ -87,6 +87,20 @@ class SessionWriter:
                 self.log.count(f"`{_without_numbers(key)}` of an entry of type {kind!r}", line)
         if rest:
             self.note(kind, rest)
+
+    def parts_of(
+        self, blocks: Iterable[Fields], makers: Mapping[str, Maker | None], line: int = 0, key: str = "type"
+    ) -> list[Part]:
+        """The parts of a message, from its blocks: each kind has its maker. A kind with None is bookkeeping; an
+        unknown kind is named once. What a maker does not read stays unread in the entry."""
+        parts: list[Part] = []
+        for block in blocks:
+            kind = kind_of(block, key)
+            if maker := makers.get(kind):
+                parts += maker(block)
+            elif kind not in makers:
+                self.log.count(f"a block of type {kind!r}", line, "part" if block.unread() else "nothing")
+        return parts
 
     @property
     def _written(self) -> tuple[int, int]:
@@ -303,6 +317,9 @@ class SessionWriter:
         self.flush()
         return self.log.imported(self.id, self.form, self.title, parent=self.parent, files=self.files)
 
+
+Maker = Callable[[Fields], Iterable[Part]]
+"""Makes the parts of one block."""
 
 Handler = Callable[[SessionWriter, Fields, int], None]
 """Records one entry, from its fields and the number of its line."""
