@@ -29,8 +29,6 @@ _FORMAT = "claude-code-jsonl"
 
 _KEYS = lazy_pattern(rb'"(parentUuid|isSidechain|leafUuid|isSnapshotUpdate|toolUseResult)"\s*:')
 _OWN = frozenset({"sessionId", "parentUuid", "isSidechain", "leafUuid", "isSnapshotUpdate"})
-_PARTS = lazy_pattern(rb'"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s*:')
-"""Matches messages of qwen-code, which have the same envelope."""
 _SESSION = lazy_pattern(rb'"sessionId"\s*:')
 
 
@@ -38,7 +36,7 @@ def sniff(head: bytes, path: Path | None) -> int:
     """Recognised by envelope keys that no other format has."""
     if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
         return 0 if not _KEYS.search(head) else 30
-    if not _KEYS.search(head) or _PARTS.search(head):
+    if not _KEYS.search(head):
         return 0
     return 90 if _SESSION.search(head) else 60
 
