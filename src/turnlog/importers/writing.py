@@ -64,7 +64,7 @@ class SessionWriter:
         self._notes: list[tuple[Any, Note]] = []
         self._open: dict[int, ToolCall] = {}
         self._open_of: dict[str, list[int]] = {}
-        self._numbered = self._calls = 0
+        self._numbered = self._calls = self._content = 0
         self._silent: list[ToolCall] = []
         self._after: dict[str, int] = {"": 0}
         self._leaf = ""
@@ -75,7 +75,7 @@ class SessionWriter:
         """Record one entry by the handler for its kind. What the handler did not read becomes a note, and a warning if
         it may be content. A kind with None is bookkeeping and becomes a note; an unknown kind is named once."""
         entry.skip(*self._envelope)
-        before = self._written
+        before = self._content
         if handler := handlers.get(kind):
             handler(self, entry, line)
         rest = entry.unread()
@@ -83,7 +83,7 @@ class SessionWriter:
             has_content = bool(unread_keys(rest, is_empty=True))
             self.log.count(f"an entry of type {kind!r}", line, "entry" if has_content else "nothing")
         elif handler:
-            for key in unread_keys(rest, is_empty=before == self._written):
+            for key in unread_keys(rest, is_empty=before == self._content):
                 self.log.count(f"`{_without_numbers(key)}` of an entry of type {kind!r}", line)
         if rest:
             self.note(kind, rest)
@@ -101,10 +101,6 @@ class SessionWriter:
             elif kind not in makers:
                 self.log.count(f"a block of type {kind!r}", line, "part" if block.unread() else "nothing")
         return parts
-
-    @property
-    def _written(self) -> tuple[int, int]:
-        return self.log.last, len(self._parts)
 
     def at(self, time: Any) -> None:
         """Set the time of what is recorded from now on; a `time` that cannot be read changes nothing."""
@@ -142,6 +138,7 @@ class SessionWriter:
         added = list(parts)
         if not added:
             return
+        self._content += sum(map(_says, added))
         if not (joined or piece) or role != self._role or _are_results(added) != _are_results(self._parts):
             self.flush()
             self._role, self._began = role, self._time
@@ -155,22 +152,33 @@ class SessionWriter:
         self._about |= {key: value for key, value in about.items() if value}
 
     def message(
-        self, wire: Mapping[str, Any], line: int = 0, *, provider: Provider | None = None, **about: Any
-    ) -> None:
-        """Add a message in the shape of an API, by default that of the session. Blocks that cannot be read become notes
-        and warnings."""
-        message = read_message(provider or self.provider, wire, self.log, line)
-        if message is not None:
-            self.flush()
-            self.log.at(self._time)
-            self._record(message, line, about)
+        self,
+        wire: Mapping[str, Any],
+        line: int = 0,
+        *,
+        provider: Provider | None = None,
+        opaque: bool = True,
+        before: Iterable[Part] = (),
+        **about: Any,
+    ) -> bool:
+        """Add a message in the shape of an API, by default that of the session, with the parts `before` put first.
+        Blocks that cannot be read become notes and warnings, without `opaque` also those that only a provider
+        understands. Returns whether anything was read."""
+        message = read_message(provider or self.provider, wire, self.log, line, opaque=opaque)
+        if message is None:
+            return False
+        self.flush()
+        self.log.at(self._time)
+        self._content += sum(map(_says, message.parts))
+        self._record(replace(message, parts=(*before, *message.parts)) if before else message, line, about)
+        return True
 
     def result(
         self, call_id: str, content: Any, line: int = 0, *, name: str = "", outcome: Outcome = "ok", **about: Any
     ) -> None:
-        """Add the result of a call; results in a row are one message. Without an id, it answers the first open call of
-        that name, or the first of all."""
-        parts = shown(content, self.log.blob)
+        """Add the result of a call; results in a row are one message. `content` are parts, or any JSON. Without
+        an id, it answers the first open call of that name, or the first of all."""
+        parts = content if isinstance(content, tuple) else shown(content, self.log.blob)
         self.say("user", [ToolResult(call_id, name, parts, outcome)], line, joined=True, **about)
 
     def flush(self, interrupted: str = "") -> None:
@@ -327,6 +335,13 @@ Handler = Callable[[SessionWriter, Fields, int], None]
 
 def _are_results(parts: Iterable[Part]) -> bool:
     return any(isinstance(part, ToolResult) for part in parts)
+
+
+def _says(part: Part) -> bool:
+    """Whether a part says more than that it is there."""
+    if isinstance(part, ToolCall):
+        return bool(part.arguments or part.raw)
+    return bool(part.parts) if isinstance(part, ToolResult) else True
 
 
 def _without_numbers(path: str) -> str:

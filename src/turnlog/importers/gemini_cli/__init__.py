@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from ..._platform.lazy import lazy_pattern
 from ...errors import ImportFailed
-from ...log.messages import sha256_hex
 from ..drafting import Drafting
 from ..protocol import Damage, Imported, Origin, with_damage
 from ..transcript import Transcript
@@ -65,7 +64,7 @@ def _read_one(origin: Origin) -> Imported:
         raise file.refused("record of a gemini-cli session", "give a session file of ~/.gemini/tmp/*/chats")
     log = Drafting(file)
     title = draft_session(session.entries, log)
-    session_id = session.id or f"gemini-cli-{sha256_hex(file.data)[:16]}"
+    session_id = session.id or f"gemini-cli-{file.digest}"
     form = "gemini-cli-json" if session.document else "gemini-cli-jsonl"
     return log.imported(session_id, form, title, parent=_parent(session, file.path))
 
