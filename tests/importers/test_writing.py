@@ -160,7 +160,7 @@ EDIT = call("str_replace_editor", {"command": "str_replace", "path": "a.txt", "o
         ([(call("apply_patch", {"input": PATCH}), "")], PATCHED),
         ([(call("ApplyPatch", PATCH), "")], PATCHED),
         ([(ToolCall("c", "ApplyPatch", PATCH), "")], PATCHED),
-        ([(call("edit_file", {"target_file": "a.txt", "code_edit": "..."}), "")], [("a.txt", "modified", False, False)]),
+        ([(call("edit_file", {"target_file": "a.txt", "code_edit": "..."}), "")], PATCHED[:1]),
         ([(call("Read", {"path": "a.txt"}), "one"), (call("view", {"path": "a", "content": "x"}), "")], []),
         ([(call("Write", {"file_path": 5, "content": "x"}), ""), (call("Edit", []), "")], []),
     ],
