@@ -20,7 +20,7 @@ from turnlog.providers.openai_chat import PROVIDER
 
 def new(**more: Any) -> SessionWriter:
     """A writer of an empty file."""
-    writer = SessionWriter(Transcript(b""), "test", PROVIDER, **more)
+    writer = SessionWriter(Transcript(b""), "test", PROVIDER, agent="", **more)
     writer.id = "s"
     return writer
 
