@@ -13,7 +13,8 @@ from transcript_stats import stats_of
 from transcripts import jsonl, messages_of, of_kind
 
 from turnlog.errors import ImportFailed
-from turnlog.importers import Imported, detect, openhands, read_file
+from turnlog.importers import Imported, detect, read_file
+from turnlog.importers.catalog import NAMED
 from turnlog.importers.repeats import result_text
 from turnlog.log.messages import Message, Reasoning, Text, Tool, ToolCall, ToolResult, text_of
 from turnlog.log.records import Approval, Configuration, Decision, MessageRecord, Note, Record, UsageRecord
@@ -411,7 +412,7 @@ def test_files_without_events_are_refused() -> None:
     """Somebody who picked the wrong file has to see which."""
     for data in (b"", b"[]", b'{"a": 1}', b'[{"id": 1, "source": "agent"'):
         with pytest.raises(ImportFailed, match="no event of OpenHands"):
-            openhands.IMPORTER.read(data)
+            NAMED["openhands"].read(data)
 
 
 def test_lines_that_are_no_events_are_named() -> None:
@@ -432,5 +433,5 @@ def test_damage_never_crashes(shared: Path, seed: int) -> None:
     """People import what they have left; an exception keeps all of it from them."""
     files = sorted(_files(shared))
     path = files[seed % len(files)]
-    assert detect(path) is openhands.IMPORTER
-    check_damage(openhands.IMPORTER, path.read_bytes(), seed)
+    assert detect(path) is NAMED["openhands"]
+    check_damage(NAMED["openhands"], path.read_bytes(), seed)

@@ -25,9 +25,8 @@ from ..providers import PROVIDERS
 from ..providers.protocol import Provider
 from ..providers.recognise import is_message, provider_of, provider_of_messages
 from .drafting import Drafting
-from .foreign import foreign
 from .json_values import within, without, word
-from .protocol import Imported, Importer, Origin, digest_of, with_own_ids
+from .protocol import Imported, Origin, digest_of, with_own_ids
 from .transcript import Line, Transcript
 from .unread import ANSWERS, named
 
@@ -93,13 +92,13 @@ class _Conversation(Struct, frozen=True):
         return f"{self.place} {spot}".strip()
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
+def sniff(head: bytes, path: Path | None) -> int:
     """Any JSON with a key of a conversation gets a low score; importers of other formats give theirs a higher one."""
     plain = head.lstrip(b"\0 \t\r\n")
     return 20 if plain[:1] in (b"{", b"[") and _marks().search(head) else 0
 
 
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """One session for each conversation, in order."""
     file = Transcript(origin)
     sessions: list[Imported] = []
@@ -114,9 +113,6 @@ def _read(origin: Origin) -> list[Imported]:
             "input or contents, a list of messages, or JSON lines of either"
         )
     return with_own_ids(sessions)
-
-
-IMPORTER = Importer("bodies", _sniff, _read)
 
 
 def _marks() -> re.Pattern[bytes]:
@@ -141,8 +137,6 @@ def _conversations(file: Transcript) -> Iterator[_Conversation]:
         lines = list(file.lines())
     else:
         lines = [Line(0, item) for item in value] if isinstance(value, list) else [Line(0, value)]
-    if reason := foreign(line.value for line in lines):
-        raise ImportFailed(f"{file.name}: {reason}")
     messages = [line for line in lines if is_message(line.value)]
     if messages and not any(is_body(line.value) for line in lines):
         yield _of_messages(messages, lines, file)

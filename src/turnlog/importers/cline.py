@@ -22,7 +22,7 @@ from ..providers.anthropic import PROVIDER
 from .drafting import Drafting, billed
 from .json_values import items, mapping, objects, within, without, word
 from .messages import read_message
-from .protocol import Imported, Importer, Origin, digest_of, hashed_id
+from .protocol import Imported, Origin, digest_of, hashed_id
 from .transcript import Transcript
 
 _FORMAT = "cline-session"
@@ -39,7 +39,7 @@ _MESSAGE_KEYS = frozenset({"role", "content", "id", "ts", "modelInfo", "metrics"
 _COMPACTED = frozenset({"compaction", "compaction_summary"})
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
+def sniff(head: bytes, path: Path | None) -> int:
     """Recognised by the keys around the messages; a bare list by the file's name."""
     plain = head.lstrip(b"\0 \t\r\n")
     if path is not None and path.name == _HISTORY and plain.startswith(b"["):
@@ -51,7 +51,7 @@ def _sniff(head: bytes, path: Path | None) -> int:
     return 80 if b'"messages"' in plain and sum(key in plain for key in _FILE_KEYS) >= 4 else 0
 
 
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The session of the file: the messages, together with the session facts in the file beside it."""
     file = Transcript(origin)
     value = _document(file)
@@ -75,9 +75,6 @@ def _read(origin: Origin) -> list[Imported]:
         facts = _facts_of(beside, value, file) if beside.is_file() else {}
         files += [str(beside)] if facts else []
     return [_imported(value, facts, file, files)]
-
-
-IMPORTER = Importer("cline", _sniff, _read)
 
 
 def _document(file: Transcript) -> Any:

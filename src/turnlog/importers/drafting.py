@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -34,14 +35,18 @@ def as_utc(value: Any) -> str:
 
     Accepts ISO 8601 text (taken as UTC if it has no time zone) and seconds or milliseconds since 1970.
     """
+    is_time = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    return _as_utc(value) if is_time else ""
+
+
+@lru_cache(maxsize=64)
+def _as_utc(value: str | float) -> str:
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)
             moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            moment = datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
         else:
-            return ""
+            moment = datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
     except (ValueError, OverflowError, OSError):
         return ""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -72,6 +77,7 @@ class Drafting:
         self._is_opened = False
         self._context: dict[str, dict[str, Any]] = {}
         self._echoes: dict[tuple[str, str], str] = {}
+        self._unread: dict[tuple[str, Lost], list[int]] = {}
 
     # -- records ---------------------------------------------------------------------------------
 
@@ -198,6 +204,10 @@ class Drafting:
         """Report damage on a line (0: in the whole file), and what is lost by it."""
         self.warnings.append(Damage(self.transcript.name, line, message, lost))
 
+    def count(self, what: str, line: int, lost: Lost = "part") -> None:
+        """Report what is not read, once for each kind: with its first line, and how often it was met."""
+        self._unread.setdefault((what, lost), []).append(line)
+
     def unreadable(self, line: int, what: str, value: Any, lost: Lost = "part") -> None:
         """Record `value`, which cannot be read, as a note, and report it."""
         self.warn(line, f"{what} could not be read; it is kept as a note", lost)
@@ -237,6 +247,10 @@ class Drafting:
         would get the clock time of the store.
         """
         first = next((draft.time for draft in self.drafts if draft.time), "")
+        name = self.transcript.name
+        for (what, lost), lines in self._unread.items():
+            times = f" ({len(lines):,} times)" if len(lines) > 1 else ""
+            self.warnings.append(Damage(name, lines[0], f"not read: {what}{times}", lost, len(lines)))
         return Imported(
             session_id=session_id_of(session_id),
             format=form,

@@ -10,10 +10,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from .._platform.lazy import lazy_pattern
+from .._platform.lazy import cached_property, lazy_pattern
 from .._platform.texts import plain_utf8
-from .._platform.units import an
+from .._platform.units import an, counted
 from ..errors import ImportFailed
+from ..log.messages import sha256_hex
 from .protocol import Damage, Lost, Origin, contents, origin_name
 
 _DEEPEST = 200
@@ -39,8 +40,18 @@ class Transcript:
     def __init__(self, origin: Origin) -> None:
         self.path = origin if isinstance(origin, Path) else None
         self.name = origin_name(origin)
-        self.data = plain_utf8(contents(origin))
         self.warnings: list[Damage] = []
+        self._origin = origin
+
+    @cached_property
+    def data(self) -> bytes:
+        """The bytes of the file, in UTF-8. Raises ImportFailed if it cannot be read."""
+        return plain_utf8(contents(self._origin))
+
+    @property
+    def digest(self) -> str:
+        """The id of a transcript that has none: the whole file's, which changes when it grows."""
+        return sha256_hex(self.data)[:16]
 
     def warn(self, line: int, message: str, lost: Lost = "part") -> None:
         """Report damage on a line (0: the whole file), and what is lost by it."""
@@ -51,24 +62,35 @@ class Transcript:
         reason = f" ({self.warnings[0].message})" if self.warnings else ""
         return ImportFailed(f"{self.name}: no {missing} in it{reason}; {advice}")
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self, *, among_text: bool = False) -> Iterator[Line]:
         """Every JSON value of a JSON-lines file, in order.
 
         Blank lines, CRLF, and several values on one line (an append after a crash) are accepted. NUL bytes (left by
         file systems after a power cut) and bytes that are not UTF-8 are reported, and the rest of the line is read if
-        it still is JSON.
+        it still is JSON. With `among_text`, other programs may print between: lines without an object are counted in
+        one warning, and text before an object is passed over.
         """
+        plain: list[int] = []
         for number, raw in enumerate(self.data.split(b"\n"), 1):
             stripped = raw.strip()
             if b"\0" in stripped:
                 stripped = stripped.replace(b"\0", b"").strip()
                 self.warn(number, "NUL bytes left out", "nothing")
+            if among_text and stripped[:1] != b"{":
+                start = stripped.find(b'{"')
+                if start < 0:
+                    plain += [number] if stripped else []
+                    continue
+                stripped = stripped[start:]
             try:
                 text = stripped.decode("utf-8")
             except UnicodeDecodeError:
                 text = stripped.decode("utf-8", "replace")
                 self.warn(number, "bytes that are not UTF-8 were read as U+FFFD")
             yield from self._values(text, number)
+        if plain:
+            what = f"not read: {counted(len(plain), 'line')} of text that no agent wrote, the first here"
+            self.warnings.append(Damage(self.name, plain[0], what, "nothing", len(plain)))
 
     def _values(self, text: str, number: int) -> Iterator[Line]:
         position = 0
@@ -87,6 +109,18 @@ class Transcript:
                 yield Line(number, value)
             while position < len(text) and text[position].isspace():
                 position += 1
+
+    def entries(self, kind: str, *keys: str) -> list[Line]:
+        """The objects of the file, as JSON lines, or in one document: the list that it is, or under the first of `keys`
+        that it has. Positions in a document count from 1. In a damaged document, those before the damage."""
+        start = self.data.lstrip(b"\0 \t\r\n")[:1]
+        value = self.document_or_rest("") if start == b"[" else self.document_or_none()
+        for key in keys if isinstance(value, dict) else ():
+            if isinstance(value.get(key), list):
+                value = value[key]
+        if isinstance(value, list):
+            return self.objects(kind, (Line(number, item) for number, item in enumerate(value, 1)))
+        return self.objects(kind)
 
     def objects(self, kind: str, values: Iterator[Line] | None = None) -> list[Line]:
         """The lines, or other `values` of the file, that are non-empty objects; anything else is damage. `kind` is the

@@ -18,7 +18,7 @@ from ...providers.openai_chat import PROVIDER
 from ..answers import add_configuration
 from ..drafting import Drafting, billed
 from ..json_values import items, mapping, within, without
-from ..protocol import Damage, Imported, Importer, Origin, digest_of, hashed_id, with_damage, with_own_ids
+from ..protocol import Damage, Imported, Origin, digest_of, hashed_id, with_damage, with_own_ids
 from ..repeats import texts_of
 from ..transcript import Line, Transcript
 from .events import OpenHandsEvents, event_id, is_event
@@ -31,7 +31,7 @@ _INSTANCE = lazy_pattern(rb'"instance_id"\s*:')
 _EVALUATION = (lazy_pattern(rb'"(test_result|metrics)"\s*:'), lazy_pattern(rb'"(history|instruction|metadata)"\s*:'))
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
+def sniff(head: bytes, path: Path | None) -> int:
     """Recognised by events that name their source, or by an evaluated instance."""
     if head.lstrip(b"\0 \t\r\n")[:1] not in (b"{", b"["):
         return 0
@@ -40,7 +40,7 @@ def _sniff(head: bytes, path: Path | None) -> int:
     return 86 if _INSTANCE.search(head) and all(key.search(head) for key in _EVALUATION) else 0
 
 
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The session of the events, or the sessions of the instances in order."""
     file = Transcript(origin)
     lines = _lines(file)
@@ -59,9 +59,6 @@ def _read(origin: Origin) -> list[Imported]:
     others = [line.number for line in lines if id(line) not in read]
     left = (Damage(file.name, number, "left out: not an event of OpenHands", "entry") for number in others)
     return with_own_ids([with_damage(sessions[0], *left), *sessions[1:]])
-
-
-IMPORTER = Importer("openhands", _sniff, _read)
 
 
 def _lines(file: Transcript) -> list[Line]:

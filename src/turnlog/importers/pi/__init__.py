@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ..._platform.lazy import lazy_pattern
-from ...log.messages import Message, Text, ToolCall, sha256_hex
+from ...log.messages import Message, Text, ToolCall
 from ...log.records import Configuration, MessageRecord, PartialAnswer
 from ...providers import PROVIDERS
 from ..drafting import Drafting
 from ..json_values import mapping, without, word
-from ..protocol import Imported, Importer, Origin
+from ..protocol import Imported, Origin
 from ..transcript import Line, Transcript
 from .messages import CUT_SHORT, provider_of, read_answer, read_entry, usage_of
 
@@ -38,7 +38,7 @@ _PLACE = frozenset({"type", "id", "parentId", "timestamp"})
 _ENDS = {"stop": "completed", "length": "completed", "aborted": "cancelled", "error": "failed"}
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
+def sniff(head: bytes, path: Path | None) -> int:
     """Recognised by its header line or, if it has none, by pi's keys in every message."""
     if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
         return 0
@@ -47,7 +47,7 @@ def _sniff(head: bytes, path: Path | None) -> int:
     return 70 if b'"toolCallId"' in head and b'"stopReason"' in head and b'"cacheRead"' in head else 0
 
 
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The one session of the file."""
     file = Transcript(origin)
     lines = file.objects("entry")
@@ -55,11 +55,8 @@ def _read(origin: Origin) -> list[Imported]:
         raise file.refused("entry of a pi session", "give a .jsonl of ~/.pi/agent/sessions")
     session = _Session(lines, Drafting(file))
     session.run()
-    session_id = session.id or f"pi-{sha256_hex(file.data)[:16]}"
+    session_id = session.id or f"pi-{file.digest}"
     return [session.log.imported(session_id, _FORMAT, session.title, parent=session.parent)]
-
-
-IMPORTER = Importer("pi", _sniff, _read)
 
 
 class _Session:

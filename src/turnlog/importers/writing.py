@@ -1,0 +1,355 @@
+"""Write a session from the entries of a program, which are read in order.
+
+`SessionWriter` is what a format of its own needs beside its words for things: it joins the pieces of an answer, gives
+calls without ids one and their results the same, records turns, usage, changed files and branches, and counts what is
+not read, so that nothing is left out in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..log.messages import Message, Outcome, Part, Text, ToolCall, ToolResult
+from ..log.origins import PROGRAM
+from ..log.records import Body, MessageRecord, Note, PartialAnswer, UsageRecord
+from ..log.usage import Usage, is_uncounted, tokens_billed
+from ..models.makers import makers
+from ..providers.protocol import Provider
+from .drafting import Drafting, as_utc
+from .edits import record_call
+from .fields import Fields, kind_of
+from .json_values import within
+from .messages import read_message
+from .parts import shown
+from .protocol import Imported
+from .repeats import is_empty, result_text
+from .transcript import Transcript
+from .unread import unread_keys
+
+
+class SessionWriter:
+    """Collects one session of `file`. `form` is the name of its format; `provider` the API whose form its messages
+    have, or that its model is spoken to in. `agent` is the program that wrote it, by default `form`; "" for none.
+
+    `id`, `title`, `parent`, `model` and `files` are set while entries are read; `state` is for the format's own use.
+    Of entries, the keys in `envelope` are left out of notes: the kind, ids, times. If `is_silent`, the program keeps no
+    results of its tools: a call that is followed by another message has run.
+    """
+
+    def __init__(
+        self,
+        file: Transcript,
+        form: str,
+        provider: Provider,
+        *,
+        agent: str | None = None,
+        beside: bool = False,
+        envelope: Iterable[str] = ("type", "id", "uuid", "timestamp"),
+        is_silent: bool = False,
+    ) -> None:
+        self.file, self.form, self.provider = file, form, provider
+        self.log = Drafting(file, beside=beside)
+        if name := form if agent is None else agent:
+            self.log.note(PROGRAM, {"agent": name})
+        self.id = self.title = self.parent = self.model = ""
+        self.files: list[str] = []
+        self.state: dict[str, Any] = {}
+        self._envelope, self._is_silent = envelope, is_silent
+        self._time: Any = None
+        self._role, self._began = "", self._time
+        self._parts: list[Part] = []
+        self._lines: list[int] = []
+        self._about: dict[str, Any] = {}
+        self._notes: list[tuple[Any, Note]] = []
+        self._open: dict[int, ToolCall] = {}
+        self._open_of: dict[str, list[int]] = {}
+        self._numbered = self._calls = self._content = 0
+        self._silent: list[ToolCall] = []
+        self._after: dict[str, int] = {"": self.log.last}
+        self._leaf = ""
+
+    # -- entries ---------------------------------------------------------------------------------
+
+    def take(self, entry: Fields, line: int, kind: str, handlers: Mapping[str, Handler | None]) -> None:
+        """Record one entry by the handler for its kind. What the handler did not read becomes a note, and a warning if
+        it may be content. A kind with None is bookkeeping and becomes a note; an unknown kind is named once."""
+        entry.skip(*self._envelope)
+        before = self._content
+        if handler := handlers.get(kind):
+            handler(self, entry, line)
+        rest = entry.unread()
+        if kind not in handlers:
+            has_content = bool(unread_keys(rest, is_empty=True))
+            self.log.count(f"an entry of type {kind!r}", line, "entry" if has_content else "nothing")
+        elif handler:
+            for key in unread_keys(rest, is_empty=before == self._content):
+                self.log.count(f"`{_without_numbers(key)}` of an entry of type {kind!r}", line)
+        if rest:
+            self.note(kind, rest)
+
+    def parts_of(
+        self, blocks: Iterable[Fields], makers: Mapping[str, Maker | None], line: int = 0, key: str = "type"
+    ) -> list[Part]:
+        """The parts of a message, from its blocks: each kind has its maker. A kind with None is bookkeeping; an
+        unknown kind is named once. What a maker does not read stays unread in the entry."""
+        parts: list[Part] = []
+        for block in blocks:
+            kind = kind_of(block, key)
+            if maker := makers.get(kind):
+                parts += maker(block)
+            elif kind not in makers:
+                self.log.count(f"a block of type {kind!r}", line, "part" if block.unread() else "nothing")
+        return parts
+
+    def at(self, time: Any) -> None:
+        """Set the time of what is recorded from now on; a `time` that cannot be read changes nothing."""
+        self._time = time if as_utc(time) else self._time
+
+    def branch(self, entry_id: str, parent: str, line: int = 0) -> None:
+        """Say which entry comes next, in a tree of entries. If it does not follow the entry before it, the user went
+        back to its parent, and a rewind is recorded."""
+        self._after.setdefault(self._leaf, self.log.last + bool(self._parts) + len(self._notes))
+        if parent != self._leaf and parent not in self._after:
+            what = f"its parent {parent!r} is not in the file; it was read as following the entry before it"
+            self.log.warn(line, what, "nothing")
+        elif parent != self._leaf:
+            self.flush()
+            if self._after[parent] < self.log.last:
+                self.log.at(self._time)
+                self.log.rewound(self._after[parent] + 1, "the user went back and took another branch")
+        self._leaf = entry_id
+
+    # -- the conversation ------------------------------------------------------------------------
+
+    def say(
+        self,
+        role: str,
+        parts: Iterable[Part],
+        line: int = 0,
+        *,
+        joined: bool = False,
+        piece: bool = False,
+        **about: Any,
+    ) -> None:
+        """Add parts to the conversation. If they are `joined`, they continue the message before them, if that is of the
+        same role; a `piece` of text continues the text before it, too. `about` are fields of the record (`source`,
+        `model`, `stop`, `response_id`), and `by_program`."""
+        added = list(parts)
+        if not added:
+            return
+        self._content += sum(map(_says, added))
+        if not (joined or piece) or role != self._role or _are_results(added) != _are_results(self._parts):
+            self.flush()
+            self._role, self._began = role, self._time
+        for part in added:
+            last = self._parts[-1] if self._parts else None
+            if piece and isinstance(part, Text) and isinstance(last, Text) and not part.form and not last.form:
+                self._parts[-1] = Text(last.text + part.text)
+            else:
+                self._parts.append(part)
+        self._lines += [line] if line and line not in self._lines else []
+        self._about |= {key: value for key, value in about.items() if value}
+
+    def message(
+        self,
+        wire: Mapping[str, Any],
+        line: int = 0,
+        *,
+        provider: Provider | None = None,
+        opaque: bool = True,
+        before: Iterable[Part] = (),
+        **about: Any,
+    ) -> bool:
+        """Add a message in the shape of an API, by default that of the session, with the parts `before` put first.
+        Blocks that cannot be read become notes and warnings, without `opaque` also those that only a provider
+        understands. Returns whether anything was read."""
+        message = read_message(provider or self.provider, wire, self.log, line, opaque=opaque)
+        if message is None:
+            return False
+        self.flush()
+        self.log.at(self._time)
+        self._content += sum(map(_says, message.parts))
+        self._record(replace(message, parts=(*before, *message.parts)) if before else message, line, about)
+        return True
+
+    def result(
+        self, call_id: str, content: Any, line: int = 0, *, name: str = "", outcome: Outcome = "ok", **about: Any
+    ) -> None:
+        """Add the result of a call; results in a row are one message. `content` are parts, or any JSON. Without
+        an id, it answers the first open call of that name, or the first of all."""
+        parts = content if isinstance(content, tuple) else shown(content, self.log.blob)
+        self.say("user", [ToolResult(call_id, name, parts, outcome)], line, joined=True, **about)
+
+    def flush(self, interrupted: str = "") -> None:
+        """Record the message whose parts were collected; `interrupted` says why an answer is not whole."""
+        if not self._parts:
+            return
+        parts, lines, about = tuple(self._parts), self._lines, self._about
+        self._parts, self._lines, self._about = [], [], {}
+        self.log.at(self._began)
+        message = Message(self._role, parts, by_program=bool(about.pop("by_program", False)))  # type: ignore[arg-type]
+        source = about.pop("source", "") or f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}" * bool(lines)
+        self._record(message, 0, {**about, "source": source}, interrupted)
+        self._add_notes()
+
+    def _add_notes(self) -> None:
+        notes, self._notes = self._notes, []
+        for time, note in notes:
+            self.log.at(time)
+            self.log.add(note)
+
+    def _record(self, message: Message, line: int, about: Mapping[str, Any], interrupted: str = "") -> None:
+        ran, self._silent = self._silent, []
+        message = self.log.with_results(self._paired(message), lambda result: result)
+        if about.get("by_program"):
+            message = replace(message, by_program=True)
+        fields = {"source": f"line {line}" if line else "", **about}
+        fields.pop("by_program", None)
+        if message.role == "assistant":
+            fields["model"] = fields.get("model") or self.model
+        if interrupted and message.role == "assistant":
+            self.log.add(PartialAnswer(message, interrupted, model=fields["model"]))
+        else:
+            self.log.add(MessageRecord(message, **fields))
+        for part in message.parts:
+            if isinstance(part, ToolCall) and self._is_silent:
+                self._silent.append(part)
+            elif isinstance(part, ToolResult) and part.outcome == "ok" and (call := self.log.call(part.call_id)):
+                record_call(call, result_text([part]), self.log.files, self.log.call_record(part.call_id))
+        for call in ran:
+            record_call(call, "", self.log.files, self.log.call_record(call.id))
+
+    def _paired(self, message: Message) -> Message:
+        """The message with an id for each call that has none, and for each result that of the call that it answers."""
+        parts = list(message.parts)
+        for index, part in enumerate(parts):
+            if isinstance(part, ToolCall):
+                if not part.id:
+                    self._numbered += 1
+                    part = replace(part, id=f"call-{self._numbered}", form=None)
+                self._calls += 1
+                self._open[self._calls] = part
+                self._open_of.setdefault(part.id, []).append(self._calls)
+            elif isinstance(part, ToolResult):
+                call = self._answered(part)
+                if call is not None and not part.call_id:
+                    part = replace(part, call_id=call.id, form=None)
+            parts[index] = part
+        return replace(message, parts=tuple(parts))
+
+    def _answered(self, result: ToolResult) -> ToolCall | None:
+        """The call that a result answers, which is no longer open; None if there is none."""
+        if result.call_id:
+            number = next(iter(self._open_of.get(result.call_id, ())), 0)
+        else:
+            calls = self._open.items() if result.name else ()
+            alike = (number for number, call in calls if call.name == result.name)
+            number = next(alike, 0) or next(iter(self._open), 0)
+        call = self._open.pop(number, None)
+        if call is not None:
+            self._open_of[call.id].remove(number)
+        return call
+
+    def has_answered(self, call_id: str) -> bool:
+        """Whether a call with that id was made and has its result."""
+        self.flush()
+        return self.log.call(call_id) is not None and not self._open_of.get(call_id)
+
+    # -- records beside it -----------------------------------------------------------------------
+
+    def add(self, body: Body) -> int:
+        """Append another record behind what was said; returns its number."""
+        self.flush()
+        self.log.at(self._time)
+        return self.log.add(body)
+
+    def note(self, topic: str, data: Any, text: str = "") -> None:
+        """Record something outside the conversation; empty values are left out. It stands behind the message that is
+        being collected, which stays open."""
+        data = {key: value for key, value in data.items() if not is_empty(value)} if isinstance(data, dict) else data
+        if not is_empty(data) or text:
+            self._notes.append((self._time, Note(topic=topic, text=text, data=data)))
+            if not self._parts:
+                self._add_notes()
+
+    def facts(self, topic: str, values: Mapping[str, Any]) -> None:
+        """Record facts of the session as a note: those that are new or changed since the last note on this topic."""
+        self.log.at(self._time)
+        self.log.note_changes(topic, {key: value for key, value in values.items() if not is_empty(value)})
+
+    def turn(self, turn_id: str) -> None:
+        """Record that a turn begins."""
+        self.flush()
+        self.log.at(self._time)
+        self.log.open_turn(turn_id)
+
+    def end(self, status: str, reason: str = "") -> None:
+        """Record that the open turn ended: `completed`, `failed` or `cancelled`."""
+        self.flush()
+        self.log.at(self._time)
+        self.log.close_turn(status, reason)
+
+    def usage(
+        self,
+        raw: Any,
+        keys: Mapping[str, str],
+        *,
+        model: str = "",
+        vendor: str = "",
+        cost: Any = None,
+        incomplete: bool = False,
+        **about: Any,
+    ) -> None:
+        """Record what an answer was billed. `keys` has for each field of `Usage` the paths in `raw` whose sum it is:
+        `{"input": "input cache.read", "output": "output"}`. Without input or output, or with `incomplete`, the
+        usage is a minimum. `vendor` is the transcript's name for who was asked, `cost` what it says that was paid, in
+        US dollars."""
+        figures = {field: [within(raw, *path.split(".")) for path in paths.split()] for field, paths in keys.items()}
+        if not any(tokens_billed(value) for values in figures.values() for value in values):
+            return
+        charged = Decimal(str(cost)) if isinstance(cost, (int, float)) and cost > 0 and isfinite(cost) else None
+        sums: dict[str, Any] = {field: sum(map(tokens_billed, values)) for field, values in figures.items()}
+        known = [value for values in figures.values() for value in values]
+        is_missing = any(values[0] is None for field, values in figures.items() if field in ("input", "output"))
+        usage = Usage(**sums, charged=charged, incomplete=incomplete or is_missing or is_uncounted(*known))
+        self.add(UsageRecord(self.api_of(vendor), model or self.model, usage, raw, **about))
+
+    def api_of(self, vendor: str) -> str:
+        """turnlog's name for the API in which a vendor's models are spoken to; that of the session if it is unknown."""
+        maker = makers().get(vendor)
+        return maker.provider if maker else self.provider.name
+
+    def done(self) -> Imported:
+        """The finished session."""
+        self.flush()
+        return self.log.imported(self.id, self.form, self.title, parent=self.parent, files=self.files)
+
+
+Maker = Callable[[Fields], Iterable[Part]]
+"""Makes the parts of one block."""
+
+Handler = Callable[[SessionWriter, Fields, int], None]
+"""Records one entry, from its fields and the number of its line."""
+
+
+def _are_results(parts: Iterable[Part]) -> bool:
+    return any(isinstance(part, ToolResult) for part in parts)
+
+
+def _says(part: Part) -> bool:
+    """Whether a part says more than that it is there."""
+    if isinstance(part, ToolCall):
+        return bool(part.arguments or part.raw)
+    return bool(part.parts) if isinstance(part, ToolResult) else True
+
+
+def _without_numbers(path: str) -> str:
+    """A path without the positions in its lists: `a[3].b` as `a[].b`."""
+    return "".join(
+        piece if index == 0 else "[]" + piece.partition("]")[2] for index, piece in enumerate(path.split("["))
+    )
