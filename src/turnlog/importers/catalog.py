@@ -130,10 +130,19 @@ FORMATS: tuple[Importer, ...] = (
     ),
     Importer(
         name="opencode",
-        title="a session of opencode",
-        near="request bodies, but messages are `info` with `parts`",
-        marks=("info messages[].parts[]", "info.role parts[].type", "role sessionID modelID"),
-        tables=("session message part",),
+        title="sessions of opencode or Kilo CLI: the database, the files of before 1.2, an export",
+        module="opencode",
+        marks=(
+            "info messages[].parts[]",
+            "info.id messages[].type",
+            "data.info data.messages[]",
+            "projectID directory",
+        ),
+        tables=("session message part", "session_v2 session_message", "session session_message"),
+        where=(".local/share/opencode/opencode*.db", ".local/share/opencode/storage/session/*/ses_*.json"),
+        also={"kilo-cli": (".local/share/kilo/kilo*.db",)},
+        beside=("{name}-wal",),
+        checked="2026-11: anomalyco/opencode@063e8306, @02ce4a33 (schemas); gisfun/fastmcp-map-app@f500581b, in part",
     ),
     Importer(
         name="copilot-cli",
