@@ -145,6 +145,18 @@ FORMATS: tuple[Importer, ...] = (
         checked="2026-11: anomalyco/opencode@063e8306, @02ce4a33 (schemas); gisfun/fastmcp-map-app@f500581b, in part",
     ),
     Importer(
+        name="opencode-run",
+        title="what `opencode run --format json` printed",
+        module="opencode_run",
+        marks=(
+            "type=step_start sessionID part.type",
+            "type=step_finish sessionID part.type",
+            "type=tool_use sessionID part.callID",
+            "type=text sessionID part.text",
+        ),
+        checked="2026-11: lines in tests of programs that read it (1.1 and 1.18)",
+    ),
+    Importer(
         name="copilot-cli",
         title="the events of a session of GitHub Copilot CLI",
         marks=(

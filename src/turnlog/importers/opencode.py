@@ -84,7 +84,8 @@ def _write_rows(writer: SessionWriter, file: SqliteTranscript, session: str) -> 
         what = f"message {row['id']!r} of session {session!r}"
         info = mapping(file.json(row["data"], what))
         found = [file.json(part["data"], f"a part of {what}") for part in file.rows(parts, row["id"])]
-        _message(writer, {"role": "unknown", **info, "id": row["id"]}, objects(found))
+        time = {"created": row["time_created"]}
+        _message(writer, {"role": "unknown", "time": time, **info, "id": row["id"]}, objects(found))
     there = "SELECT 1 FROM message WHERE id = part.message_id"
     alone = f"SELECT data FROM part WHERE session_id = ? AND NOT EXISTS ({there})"
     for part in file.rows(alone, session):

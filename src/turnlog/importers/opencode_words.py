@@ -42,7 +42,7 @@ def _user(writer: SessionWriter, info: Fields, line: int) -> None:
 
 
 def _assistant(writer: SessionWriter, info: Fields, line: int) -> None:
-    _answers(writer, info.text("modelID"), info.text("providerID"), info.text("finish"))
+    answers(writer, info.text("modelID"), info.text("providerID"), info.text("finish"))
     info.skip("time", "parentID", "mode", "agent", "variant")
     path = info.get("path")
     writer.log.files.work_in(within(path, "cwd"))
@@ -51,23 +51,24 @@ def _assistant(writer: SessionWriter, info: Fields, line: int) -> None:
     writer.state["is_summary"] = info.get("summary") is True and not reason
     for part, kind in parts:
         writer.take(part, line, kind, PARTS)
-    _end(writer, info, reason, error.text("name") == "MessageAbortedError")
+    end_answer(writer, info, reason, error.text("name") == "MessageAbortedError")
 
 
-def _answers(writer: SessionWriter, model: str, vendor: str, stop: str) -> None:
+def answers(writer: SessionWriter, model: str, vendor: str, stop: str) -> None:
     """Set what the parts of an answer need to know of it."""
     about = {"model": model, "stop": stop}
     writer.state |= {"role": "assistant", "vendor": vendor, "about": about, "results": [], "steps": []}
 
 
-def _end(writer: SessionWriter, info: Fields, reason: str, is_aborted: bool) -> None:
+def end_answer(writer: SessionWriter, info: Fields, reason: str, is_aborted: bool) -> None:
     """Record the results of an answer, its usage and how it ended."""
     is_cut = bool(reason) and not writer.state["results"]
     writer.flush(reason if is_cut else "")
     _results(writer)
     tokens, cost, time = info.get("tokens"), info.get("cost"), info.value.get("time")
+    created = within(time, "created")
     for n, (billed, paid) in enumerate(writer.state["steps"] or [(tokens, cost)], 1):
-        _bill(writer, billed, paid, f"{within(time, 'created')} {within(time, 'completed')} {n}")
+        _bill(writer, billed, paid, f"{created} {within(time, 'completed')} {n}" if created else "")
     stop = writer.state["about"]["stop"]
     if writer.log.turn and (reason or (stop and stop not in _GOES_ON)):
         writer.end(("cancelled" if is_aborted else "failed") if reason else "completed", reason)
@@ -78,7 +79,8 @@ def _end(writer: SessionWriter, info: Fields, reason: str, is_aborted: bool) -> 
 def _bill(writer: SessionWriter, tokens: Any, cost: Any, times: str) -> None:
     """Record usage. A fork has copies of the answers before it, with their times: sums count these once."""
     model, vendor = writer.state["about"]["model"], writer.state["vendor"]
-    writer.usage(tokens, USAGE, model=model, vendor=vendor, cost=cost, response_id=f"{vendor}/{model} {times}")
+    answer = f"{vendor}/{model} {times}" if times else ""
+    writer.usage(tokens, USAGE, model=model, vendor=vendor, cost=cost, response_id=answer)
 
 
 def _results(writer: SessionWriter) -> None:
@@ -260,7 +262,7 @@ def _ran(writer: SessionWriter, entry: Fields, line: int) -> None:
 
 def _answered(writer: SessionWriter, entry: Fields, line: int) -> None:
     model, error = entry.inside("model"), entry.inside("error")
-    _answers(writer, model.text("id"), model.text("providerID"), entry.text("finish"))
+    answers(writer, model.text("id"), model.text("providerID"), entry.text("finish"))
     model.skip("variant")
     entry.skip("agent", "snapshot")
     for block in entry.each("content"):
@@ -279,11 +281,11 @@ def _answered(writer: SessionWriter, entry: Fields, line: int) -> None:
             block.skip(*block.value)
         block.skip("type")
     reason = error.text("message") or error.inside("data").text("message") or error.text("name", "type")
-    _end(writer, entry, reason, "abort" in error.text("name", "type").lower())
+    end_answer(writer, entry, reason, "abort" in error.text("name", "type").lower())
 
 
 def _summarised(writer: SessionWriter, entry: Fields, line: int) -> None:
-    _answers(writer, "", "", "")
+    answers(writer, "", "", "")
     summary, recent = entry.text("summary"), entry.text("recent")
     if entry.text("status") in ("", "completed"):
         _compact(writer, "\n\n".join(filter(None, (summary, recent))), line)
