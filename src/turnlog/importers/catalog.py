@@ -186,10 +186,24 @@ FORMATS: tuple[Importer, ...] = (
     Importer(name="claude-ai", title="a data export of Claude.ai", marks=("chat_messages[].sender",)),
     Importer(
         name="goose",
-        title="a session of goose",
-        near="request bodies, but messages are in `conversation`, and calls are `toolRequest`",
-        marks=("conversation[].content[]", "content[].type=toolRequest"),
-        tables=("sessions messages usage_ledger",),
+        title="sessions of goose: the database, an export, the files of before 1.10, what a run printed",
+        module="goose",
+        marks=(
+            "conversation[].content[]",
+            "conversation[].role working_dir",
+            "content[].type=toolRequest",
+            "working_dir message_count role content[]",
+            "type=message message.content[].type=toolRequest",
+            "type=message type=complete message.content[].type",
+        ),
+        tables=("sessions messages usage_ledger", "sessions messages schema_version"),
+        where=(
+            "<data>/goose/sessions/sessions.db",
+            "<data>/Block/goose/data/sessions/sessions.db",
+            ".local/share/goose/sessions/*.jsonl",
+        ),
+        beside=("{name}-wal",),
+        checked="2026-11: block/goose@01643004, aaif-goose/goose@893b3e5f (code); rows in tests of four readers",
     ),
     Importer(
         name="kimi-code",

@@ -162,7 +162,7 @@ def record_call(
         files.patched(path, known.diff, call_record)
     elif pairs and (_EDITING.search(name) or deed == "str_replace"):
         files.replaced(path, lambda before: _edited(before, pairs, is_all=is_all), call_record)
-    elif content and (_WRITING.search(name) or deed == "create"):
+    elif content and (_WRITING.search(name) or deed in ("create", "write")):
         if files.last_content(path) is not None:
             files.replaced(path, lambda _: content.encode("utf-8", "surrogatepass"), call_record)
         elif known.is_new or _CREATED.search(said[:400]) or deed == "create":
