@@ -37,7 +37,7 @@ SAMPLE = Sample(
             OR type = 'compaction' AND data ->> 'status' = 'completed'
             OR type = 'assistant' AND data ->> 'error' IS NULL),
           tools AS (SELECT session_message.id AS m, value FROM session_message, json_each(data, '$.content')
-            WHERE value ->> 'type' = 'tool'),
+            WHERE value ->> 'type' = 'tool' AND value ->> '$.state.status' != 'streaming'),
           answered AS (SELECT * FROM tools WHERE value ->> '$.state.status' IN ('completed', 'error'))
         SELECT (SELECT count(*) FROM said) + (SELECT count(*) FROM message)
             + (SELECT count(DISTINCT m) FROM answered) AS messages,
@@ -46,5 +46,5 @@ SAMPLE = Sample(
             + (data ->> '$.tokens.cache.write')) AS input,
           sum(data ->> '$.tokens.output' + (data ->> '$.tokens.reasoning')) AS output FROM session_message""",
     path=".local/share/opencode/opencode-beta.db",
-    warned=("'later-block'", "'later-kind'"),
+    warned=("a call whose arguments had not arrived", "'later-block'", "'later-kind'"),
 )

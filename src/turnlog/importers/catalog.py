@@ -278,8 +278,12 @@ FORMATS: tuple[Importer, ...] = (
     ),
     Importer(
         name="crush",
-        title="sessions of crush",
+        title="the database of crush in a project, `.crush/crush.db`",
+        module="crush",
         tables=("sessions messages files goose_db_version",),
+        where=(".crush/crush.db", "*/.crush/crush.db", "*/*/.crush/crush.db"),
+        beside=("{name}-wal",),
+        checked="2026-11: charmbracelet/crush@b86336ac (tables), @0373c96a (parts); rows in tests of five readers",
     ),
     Importer(
         name="amp",

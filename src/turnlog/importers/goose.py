@@ -35,8 +35,9 @@ _METADATA = {
     "cached": "cacheReadTokens",
     "cache_write": "cacheWriteTokens",
 }
-_WHOLE = {field: f"accumulated_{key}" for field, key in _LEDGER.items()} | {"window": "input_tokens"}
-_PLACE = ("id", "name", "description", "parent_session_id", "created_at", "updated_at", "conversation", "message_count")
+_WHOLE = {field: f"accumulated_{key}" for field, key in _LEDGER.items()}
+_LASTING = ("session_type", "working_dir", "schedule_id", "project_id", "recipe_json")
+"""Facts of a session that do not change while it runs: a session whose beginning changed would be imported again."""
 
 
 def read(origin: Origin) -> Iterable[Imported]:
@@ -111,10 +112,7 @@ def _begun(file: Transcript, facts: Mapping[str, Any], is_beside: bool = False) 
     writer.state["vendor"] = word(facts.get("provider_name"))
     writer.at(facts.get("created_at"))
     writer.log.files.work_in(facts.get("working_dir"))
-    rest = {key: value for key, value in facts.items() if key not in _PLACE and not key.endswith(("_tokens", "_cost"))}
-    if facts.get("model_config"):
-        rest.pop("model_config_json", None)
-    writer.facts("goose", {key: value for key, value in rest.items() if value not in ("{}", 0)})
+    writer.facts("goose", {key: facts.get(key) for key in _LASTING})
     return writer
 
 

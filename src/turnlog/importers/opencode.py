@@ -17,20 +17,15 @@ from ..errors import ImportFailed
 from ..providers.openai_chat import PROVIDER
 from .databases import SqliteTranscript, is_database, read_database
 from .fields import Fields, kind_of
-from .json_values import mapping, objects, within, without, word
+from .json_values import mapping, objects, within, word
 from .opencode_words import ENTRIES, MESSAGES, PARTS
 from .protocol import Imported, Origin, contents, hashed_id
 from .transcript import Transcript, json_document
 from .writing import SessionWriter
 
 _UNNAMED = lazy_pattern(r"(?:New|Child) session - \d{4}-\d\d-\d\dT")
-_PLACE = ("id", "parent_id", "parentID", "title", "directory", "time", "time_created", "time_updated", "summary_diffs")
-_SUMS = (
-    "cost",
-    "tokens",
-    "summary",
-    *(f"tokens_{each}" for each in "input output reasoning cache_read cache_write".split()),
-)
+_LASTING = ("slug", "project_id", "projectID", "workspace_id", "version")
+"""Facts of a session that do not change while it runs: a session whose beginning changed would be imported again."""
 _ADVICE = "give opencode.db, a file of storage/session, or what `opencode export` printed"
 
 
@@ -150,7 +145,7 @@ def _begun(file: Transcript, facts: Mapping[str, Any], *, beside: bool = False) 
     writer.title = "" if _UNNAMED.match(title) else title
     writer.at(facts.get("time_created") or within(facts, "time", "created"))
     writer.log.files.work_in(facts.get("directory"))
-    writer.facts("opencode", {"cwd": facts.get("directory"), **without(facts, (*_PLACE, *_SUMS))})
+    writer.facts("opencode", {"cwd": facts.get("directory"), **{key: facts.get(key) for key in _LASTING}})
     return writer
 
 

@@ -38,7 +38,9 @@ def _user(writer: SessionWriter, info: Fields, line: int) -> None:
     for part, kind in parts:
         writer.take(part, line, kind, PARTS)
     writer.flush()
-    writer.note("user", {"summary": info.get("summary"), "system": info.get("system"), "format": info.get("format")})
+    about = info.inside("summary")
+    about.skip("diffs")  # change while the turn runs; calls tell of them
+    writer.note("user", {"title": about.text("title"), "body": about.text("body"), "system": info.text("system")})
 
 
 def _assistant(writer: SessionWriter, info: Fields, line: int) -> None:
@@ -149,9 +151,13 @@ def _tool(writer: SessionWriter, part: Fields, line: int) -> None:
 
 
 def _call(writer: SessionWriter, call_id: str, name: str, state: Fields) -> None:
-    arguments, raw = state.get("input"), state.text("raw")
-    _say(writer, [called(call_id, name, arguments or raw or {})])
+    arguments = state.get("input")
     status, error, more = state.text("status"), state.get("error"), state.inside("metadata")
+    if status in ("pending", "streaming"):
+        state.skip("raw")
+        writer.log.count("a call whose arguments had not arrived", 0, "nothing")
+        return
+    _say(writer, [called(call_id, name, arguments)])
     if status not in ("completed", "error"):
         return
     outcome: Outcome = "ok"

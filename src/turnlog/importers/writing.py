@@ -30,7 +30,7 @@ from .repeats import is_empty, result_text
 from .transcript import Transcript
 from .unread import unread_keys
 
-_DEAREST = 1e9
+DEAREST = 1e9
 """No answer costs that much; a larger figure is damage."""
 
 
@@ -326,7 +326,7 @@ class SessionWriter:
         usage is a minimum. `vendor` is the transcript's name for who was asked, `cost` what it says that was paid, in
         US dollars."""
         figures = {field: [within(raw, *path.split(".")) for path in paths.split()] for field, paths in keys.items()}
-        is_cost = isinstance(cost, (int, float)) and not isinstance(cost, bool) and 0 < cost < _DEAREST
+        is_cost = isinstance(cost, (int, float)) and not isinstance(cost, bool) and 0 < cost < DEAREST
         charged = Decimal(str(cost)) if is_cost else None
         if not is_cost and not any(tokens_billed(value) for values in figures.values() for value in values):
             return
