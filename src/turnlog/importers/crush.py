@@ -63,14 +63,17 @@ def _stored(file: SqliteTranscript) -> Iterator[Imported]:
 
 
 def _bill(writer: SessionWriter, file: SqliteTranscript, row: Mapping[str, Any]) -> None:
-    """Record what the session cost without its subagents. How many tokens that were is not known."""
+    """Record what the session cost without its subagents, by the model that it began with. How many tokens that were
+    is not known."""
     children = file.rows("SELECT sum(cost) AS cost FROM sessions WHERE parent_session_id = ?", row["id"])
     costs = [row.get("cost"), *(child["cost"] for child in children)]
     own, *of_children = [cost if isinstance(cost, (int, float)) else 0 for cost in costs]
     cost = round(own - sum(of_children), 9)
     if 0 < cost < DEAREST:
         told = {key: row.get(key) for key in ("cost", "prompt_tokens", "completion_tokens")}
-        writer.add(UsageRecord(PROVIDER.name, "", Usage(charged=Decimal(str(cost)), incomplete=True), told))
+        model, vendor = writer.state.get("first", ("", ""))
+        usage = Usage(charged=Decimal(str(cost)), incomplete=True)
+        writer.add(UsageRecord(writer.api_of(vendor), model, usage, told))
 
 
 def _message(writer: SessionWriter, row: Mapping[str, Any], parts: list[Any]) -> None:
@@ -82,6 +85,7 @@ def _message(writer: SessionWriter, row: Mapping[str, Any], parts: list[Any]) ->
     is_summary = is_summary or row.get("id") == writer.state["summary"]
     if role == "assistant":
         writer.model, writer.state["vendor"] = word(row.get("model")) or writer.model, word(row.get("provider"))
+        writer.state.setdefault("first", (writer.model, writer.state["vendor"]))
     blocks = [(kind_of(Fields(part), "type"), Fields(mapping(part).get("data"))) for part in parts]
     finish = next((block for kind, block in blocks if kind == "finish"), Fields(None))
     writer.state |= {"id": word(row.get("id")), "role": role, "stop": finish.value.get("reason")}
