@@ -41,8 +41,6 @@ def _stored(file: SqliteTranscript) -> Iterator[Imported]:
     path, is_first = file.path, True
     folder = str(path.absolute().parent.parent) if path is not None and path.parent.name == ".crush" else ""
     for row in file.owners("sessions", "messages"):
-        if not isinstance(row["id"], str):
-            continue
         writer = SessionWriter(file, "crush", PROVIDER, beside=not is_first, envelope=("id", "session_id"))
         writer.id, writer.parent = row["id"], word(row.get("parent_session_id"))
         title = word(row.get("title"))

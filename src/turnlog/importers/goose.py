@@ -67,8 +67,6 @@ def read(origin: Origin) -> Iterable[Imported]:
 def _stored(file: SqliteTranscript) -> Iterator[Imported]:
     has_ledger, is_first = "session_id" in file.columns("usage_ledger"), True
     for row in file.owners("sessions", "messages"):
-        if not isinstance(row["id"], str):
-            continue
         config = row.get("model_config_json")
         writer = _begun(file, {**row, "model_config": file.json(config, "a model") if config else None}, not is_first)
         is_first = False
@@ -155,7 +153,8 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
     blocks = [Fields(block) for block in items(entry.get("content"))]
     kinds = {kind_of(block, "type") for block in blocks}
     if is_new and role == "user" and kinds & {"text", "image"} and not is_hidden:
-        writer.turn(name)
+        writer.state["turns"] = writer.state.get("turns", 0) + 1
+        writer.turn(f"turn-{writer.state['turns']}")  # older files have no ids, and are read by the database, too
     inference = metadata.inside("inference")
     model = inference.text("resolvedModel", "requestedModel")
     writer.state |= {"message": name, "role": role, "about": {"source": name, "by_program": is_hidden}}

@@ -18,7 +18,7 @@ from ..providers.openai_chat import PROVIDER
 from .databases import SqliteTranscript, is_database, read_database
 from .fields import Fields, kind_of
 from .json_values import mapping, objects, within, word
-from .opencode_words import ENTRIES, MESSAGES, PARTS
+from .opencode_words import ENTRIES, MESSAGES
 from .protocol import Imported, Origin, contents, hashed_id
 from .transcript import Transcript, json_document
 from .writing import SessionWriter
@@ -52,7 +52,7 @@ def _stored(file: SqliteTranscript) -> Iterator[Imported]:
     for table in tables:
         owned = entries if table == "session_v2" or not has_parts else "message"
         for row in file.owners(table, owned) if owned else ():
-            if not isinstance(row["id"], str) or row["id"] in seen:
+            if row["id"] in seen:
                 continue  # sessions of before 2.0 are in both tables
             seen.add(row["id"])
             writer = _begun(file, row, beside=not is_first)
@@ -69,7 +69,7 @@ def _write_entries(writer: SessionWriter, file: SqliteTranscript, session: str) 
     query = f"SELECT id, type, time_created, data FROM session_message WHERE session_id = ? ORDER BY {order}"
     for row in file.rows(query, session):
         if data := mapping(file.json(row.pop("data"), f"message {row['id']!r} of session {session!r}")):
-            _entry(writer, {**row, **data})
+            _entry(writer, {**data, **row})
 
 
 def _write_rows(writer: SessionWriter, file: SqliteTranscript, session: str) -> None:
@@ -168,8 +168,8 @@ def _message(writer: SessionWriter, info: Mapping[str, Any], parts: list[dict[st
     writer.state["parts"] = [(Fields(part), kind_of(Fields(part), "type")) for part in parts]
     writer.take(entry, line, kind_of(entry, "role"), MESSAGES)
     for part, kind in writer.state.pop("parts", []):  # of a message of an unknown role
-        writer.take(part, line, kind, {**PARTS, **dict.fromkeys((kind,))})
-        writer.log.count("a part of a message of an unknown role", line)
+        writer.note(kind, dict(part.value))
+        writer.log.count("a part of a message of an unknown role; it is kept as a note", line)
 
 
 def _entry(writer: SessionWriter, value: Mapping[str, Any], line: int = 0) -> None:
