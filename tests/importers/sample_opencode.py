@@ -9,6 +9,7 @@ from opencode_sessions import DIFF, MESSAGES, REVERTED, SESSION
 from sample_opencode_export import WARNED
 from samples import Sample, database_of
 
+UNNAMED = "New session - 2026-09-21T14:13:20.000Z"
 SCRIPT = """
     CREATE TABLE session (id TEXT, project_id TEXT, parent_id TEXT, slug TEXT, directory TEXT, title TEXT, version TEXT,
       revert TEXT, cost REAL, time_created INTEGER, time_updated INTEGER);
@@ -20,7 +21,7 @@ SCRIPT = """
 def _fill(db: sqlite3.Connection) -> None:
     for number, suffix in enumerate(("", "_fork")):
         time, revert = SESSION["time"]["created"] + number, json.dumps({"messageID": REVERTED + suffix})
-        title = "New session - 2026-09-21T14:13:20.000Z" if suffix else SESSION["title"]
+        title = UNNAMED if suffix else SESSION["title"]
         facts = (SESSION["id"] + suffix, "p", SESSION["parentID"], "s", SESSION["directory"], title, "1.14.2")
         db.execute("INSERT INTO session VALUES (?,?,?,?,?,?,?,?,?,?,?)", (*facts, revert, 0.1, time, time))
         for message in MESSAGES[:3] if suffix else MESSAGES:
@@ -68,5 +69,5 @@ SAMPLE = Sample(
           (SELECT sum(times * (t ->> 'output' + (t ->> 'reasoning'))) FROM billed) AS output""",
     path=".local/share/opencode/opencode.db",
     warned=(*WARNED, "a part of a message that is not there", *WARNED[:2]),
-    silent=(DIFF,),
+    silent=(DIFF, UNNAMED),
 )

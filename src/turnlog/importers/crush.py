@@ -38,10 +38,10 @@ def read(origin: Origin) -> Iterable[Imported]:
 
 
 def _stored(file: SqliteTranscript) -> Iterator[Imported]:
-    path, is_first = file.path, True
+    path = file.path
     folder = str(path.absolute().parent.parent) if path is not None and path.parent.name == ".crush" else ""
     for row in file.owners("sessions", "messages"):
-        writer = SessionWriter(file, "crush", PROVIDER, beside=not is_first, envelope=("id", "session_id"))
+        writer = SessionWriter(file, "crush", PROVIDER, envelope=("id", "session_id"))
         writer.id, writer.parent = row["id"], word(row.get("parent_session_id"))
         title = word(row.get("title"))
         writer.title = "" if title.startswith(_UNNAMED) else title
@@ -56,7 +56,6 @@ def _stored(file: SqliteTranscript) -> Iterator[Imported]:
                 writer.log.count("a message whose parts are no list", 0, "entry")
             _message(writer, message, items(parts))
         _bill(writer, file, row)
-        is_first = False
         yield writer.done()
 
 
@@ -67,9 +66,11 @@ def _bill(writer: SessionWriter, file: SqliteTranscript, row: Mapping[str, Any])
     costs = [row.get("cost"), *(child["cost"] for child in children)]
     own, *of_children = [cost if isinstance(cost, (int, float)) else 0 for cost in costs]
     cost = round(own - sum(of_children), 9)
-    if 0 < cost < DEAREST:
+    if 0 < cost < DEAREST and "first" not in writer.state:
+        writer.log.count("what a session without an answer cost", 0, "nothing")
+    elif 0 < cost < DEAREST:
         told = {key: row.get(key) for key in ("cost", "prompt_tokens", "completion_tokens")}
-        model, vendor = writer.state.get("first", ("", ""))
+        model, vendor = writer.state["first"]
         usage = Usage(charged=Decimal(str(cost)), incomplete=True)
         writer.add(UsageRecord(writer.api_of(vendor), model, usage, told))
 

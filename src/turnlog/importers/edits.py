@@ -101,7 +101,15 @@ def _updated(before: bytes, edit: PatchEdit) -> bytes | None:
             return None
         lines[start : start + len(old)] = new
         place = start + len(new)
-    return ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
+    return _encoded("\n".join(lines) + "\n")
+
+
+def _encoded(text: str) -> bytes:
+    """The bytes of a text that was read with `surrogateescape`, and into which the model may have put surrogates."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
 
 
 class KnownChange(Struct, frozen=True):
@@ -188,4 +196,4 @@ def _edited(before: bytes, pairs: Iterable[tuple[str, str]], *, is_all: bool) ->
         if old not in text:
             return None
         text = text.replace(old, new) if is_all else text.replace(old, new, 1)
-    return text.encode("utf-8", "surrogateescape")
+    return _encoded(text)

@@ -50,7 +50,7 @@ def read(origin: Origin) -> Iterable[Imported]:
     if not lines:
         lines = file.objects("line", file.lines(among_text=True))
         if any(within(line.value, "message", "content") is not None for line in lines):
-            return read_printed(origin, "goose", PROVIDER, ("", ""), _EVENTS)
+            return read_printed(origin, "goose", "goose", PROVIDER, ("", ""), _EVENTS)
         is_first = bool(lines) and "working_dir" in lines[0].value
         value, lines = (lines[0].value, lines[1:]) if is_first else ({}, lines)
     lines = [line for line in lines if isinstance(line.value, dict)]
@@ -65,11 +65,10 @@ def read(origin: Origin) -> Iterable[Imported]:
 
 
 def _stored(file: SqliteTranscript) -> Iterator[Imported]:
-    has_ledger, is_first = "session_id" in file.columns("usage_ledger"), True
+    has_ledger = "session_id" in file.columns("usage_ledger")
     for row in file.owners("sessions", "messages"):
         config = row.get("model_config_json")
-        writer = _begun(file, {**row, "model_config": file.json(config, "a model") if config else None}, not is_first)
-        is_first = False
+        writer = _begun(file, {**row, "model_config": file.json(config, "a model") if config else None})
         bills = list(file.rows("SELECT * FROM usage_ledger WHERE session_id = ? ORDER BY id", row["id"])) * has_ledger
         writer.state["has_bills"] = bool(bills)
         query = "SELECT * FROM messages WHERE session_id = ? ORDER BY created_timestamp, id"
@@ -101,8 +100,8 @@ def _bill(writer: SessionWriter, bill: Mapping[str, Any]) -> None:
     writer.usage(without(bill, ("id", "session_id")), _LEDGER, model=model, vendor=vendor, cost=cost)
 
 
-def _begun(file: Transcript, facts: Mapping[str, Any], is_beside: bool = False) -> SessionWriter:
-    writer = SessionWriter(file, "goose", PROVIDER, beside=is_beside, envelope=("id", "type"))
+def _begun(file: Transcript, facts: Mapping[str, Any]) -> SessionWriter:
+    writer = SessionWriter(file, "goose", PROVIDER, envelope=("id", "type"))
     name = word(facts.get("name")) or word(facts.get("description"))
     writer.id, writer.parent = word(facts.get("id")), word(facts.get("parent_session_id"))
     writer.title = "" if _UNNAMED.match(name) else name

@@ -45,7 +45,7 @@ def read(origin: Origin) -> Iterable[Imported]:
 
 
 def _stored(file: SqliteTranscript) -> Iterator[Imported]:
-    is_first, seen = True, set[str]()
+    seen: set[str] = set()
     has_parts = "data" in file.columns("part") and "data" in file.columns("message")
     tables = [table for table in ("session_v2", "session") if file.columns(table)]
     entries = "session_message" if file.columns("session_message") else ""
@@ -55,8 +55,7 @@ def _stored(file: SqliteTranscript) -> Iterator[Imported]:
             if row["id"] in seen:
                 continue  # sessions of before 2.0 are in both tables
             seen.add(row["id"])
-            writer = _begun(file, row, beside=not is_first)
-            is_first = False
+            writer = _begun(file, row)
             if entries:
                 _write_entries(writer, file, row["id"])
             if has_parts and not writer.log.messages:
@@ -137,8 +136,8 @@ def _loaded(writer: SessionWriter, folder: Path) -> list[dict[str, Any]]:
     return loaded
 
 
-def _begun(file: Transcript, facts: Mapping[str, Any], *, beside: bool = False) -> SessionWriter:
-    writer = SessionWriter(file, "opencode", PROVIDER, beside=beside, envelope=("type", "id", "sessionID", "messageID"))
+def _begun(file: Transcript, facts: Mapping[str, Any]) -> SessionWriter:
+    writer = SessionWriter(file, "opencode", PROVIDER, envelope=("type", "id", "sessionID", "messageID"))
     writer.id = word(facts.get("id"))
     writer.parent = word(facts.get("parent_id")) or word(facts.get("parentID"))
     title = word(facts.get("title"))

@@ -13,7 +13,7 @@ from .writing import Handler, SessionWriter
 
 def read(origin: Origin) -> list[Imported]:
     """A session for each that the program worked in."""
-    return read_printed(origin, "opencode-run", PROVIDER, ("step_start", "sessionID"), _HANDLERS, _ended)
+    return read_printed(origin, "opencode-run", "opencode", PROVIDER, ("step_start", "sessionID"), _HANDLERS, _ended)
 
 
 def _part(writer: SessionWriter, event: Fields, line: int) -> None:

@@ -33,11 +33,12 @@ def _user(writer: SessionWriter, info: Fields, line: int) -> None:
     said = [part for part, kind in parts if kind in ("text", "file", "subtask") and not part.value.get("synthetic")]
     if said:
         writer.turn(writer.state["id"])
+    answers(writer, "", "", "")  # for parts that only answers have
     writer.state |= {"role": "user", "is_synthetic": False}
     info.skip("time", "tools", "agent", "model")  # each answer names its own
     for part, kind in parts:
         writer.take(part, line, kind, PARTS)
-    writer.flush()
+    _results(writer)
     about = info.inside("summary")
     about.skip("diffs")  # change while the turn runs; calls tell of them
     writer.note("user", {"title": about.text("title"), "body": about.text("body"), "system": info.text("system")})
