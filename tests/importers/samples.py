@@ -44,6 +44,8 @@ class Sample:
     silent: tuple[str, ...] = ()
     is_log: bool = False
     """Whether there are lines of other programs between; the query gets the objects of the others."""
+    is_export: bool = False
+    """Whether the user saves such files anywhere; the program keeps sessions at home in other ones."""
     others: Mapping[str, bytes] = field(default_factory=dict)
     """Files beside it, by their paths from its folder; their sessions are counted too, by `query` on all lines."""
 

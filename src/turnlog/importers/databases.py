@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from itertools import chain
 from typing import Any
 
 from ..errors import ImportFailed
@@ -40,6 +41,18 @@ class SqliteTranscript(Transcript):
     def columns(self, table: str) -> frozenset[str]:
         """The columns of a table, which differ between versions of a program; none if there is no such table."""
         return frozenset(str(row["name"]) for row in self.rows("SELECT name FROM pragma_table_info(?)", table))
+
+    def owners(self, table: str, owned: str, key: str = "session_id") -> Iterator[dict[str, Any]]:
+        """The rows of `table`, the oldest first, then an object with only an `id` for each owner that rows of `owned`
+        name by `key` and that `table` does not have."""
+        columns = self.columns(table)
+        order = ", ".join(each for each in ("time_created", "created_at", "id") if each in columns)
+        alone = f"SELECT DISTINCT {key} AS id FROM {owned} WHERE {key} NOT IN (SELECT id FROM {table})"
+        for row in chain(self.rows(f"SELECT * FROM {table} ORDER BY {order}"), self.rows(alone)):
+            if isinstance(row.get("id"), str):
+                yield row
+            else:
+                self.warn(0, f"left out: a row of {table} whose id is no text", "entry")
 
     def json(self, text: Any, what: str) -> Any:
         """The JSON value in a column; None, and a warning, if it is damaged."""

@@ -101,7 +101,25 @@ def _updated(before: bytes, edit: PatchEdit) -> bytes | None:
             return None
         lines[start : start + len(old)] = new
         place = start + len(new)
-    return ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
+    return _encoded("\n".join(lines) + "\n")
+
+
+def _encoded(text: str) -> bytes:
+    """The bytes of a text that was read with `surrogateescape`, and into which the model may have put surrogates."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+class KnownChange(Struct, frozen=True):
+    """What a program says that a call did to its file: its whole text before and after, or a unified diff, or only that
+    there was no such file before."""
+
+    before: str | None = None
+    after: str | None = None
+    diff: str = ""
+    is_new: bool = False
 
 
 _PATHS = (
@@ -109,8 +127,8 @@ _PATHS = (
     *("relative_workspace_path", "uri"),
 )
 _CONTENTS = ("content", "contents", "file_text", "file_content", "code_content", "new_content", "text")
-_OLD = ("old_string", "old_str", "old_text", "search", "old_content", "target_content")
-_NEW = ("new_string", "new_str", "new_text", "replace", "replacement_content", "replacement")
+_OLD = ("old_string", "old_str", "old_text", "search", "old_content", "target_content", "before")
+_NEW = ("new_string", "new_str", "new_text", "replace", "replacement_content", "replacement", "after")
 _WRITING = lazy_pattern(r"(?<![a-z])(?:write|create|save|overwrite)(?:file|text)?s?(?![a-z])")
 _EDITING = lazy_pattern(
     r"(?<![a-z])(?:multi|str|search)?_?(?:edit(?:or)?|replace|update|modify)(?:file|text)?s?(?![a-z])"
@@ -119,8 +137,11 @@ _DELETING = lazy_pattern(r"(?<![a-z])(?:delete|remove)(?:file|path)?s?(?![a-z])|
 _CREATED = lazy_pattern(r"\b(?:created|new file|file created)\b", re.IGNORECASE)
 
 
-def record_call(call: ToolCall, said: str, files: ChangedFiles, call_record: int) -> None:
-    """Record what a call changed that succeeded, as far as its tool's name and arguments tell. `said` is its result."""
+def record_call(
+    call: ToolCall, said: str, files: ChangedFiles, call_record: int, known: KnownChange | None = None
+) -> None:
+    """Record what a call changed that succeeded, as far as its tool's name and arguments tell. `said` is its result,
+    `known` what the program says of the change."""
     if edits := edits_in(call):
         record_edits(edits, files, call_record)
         return
@@ -131,6 +152,13 @@ def record_call(call: ToolCall, said: str, files: ChangedFiles, call_record: int
     path = _first(named, _PATHS)
     if not path or "\n" in path:
         return
+    known = known or KnownChange()
+    if known.after is not None:
+        if known.is_new:
+            files.created(path, known.after, call_record)
+        else:
+            files.modified(path, known.before, known.after, call_record)
+        return
     deed = word(named.get("command"))
     pairs = [(_first(each, _OLD), _first(each, _NEW)) for each in (named, *_within(named.get("edits")))]
     pairs = [(old, new) for old, new in pairs if old]
@@ -138,12 +166,14 @@ def record_call(call: ToolCall, said: str, files: ChangedFiles, call_record: int
     content = _first(named, _CONTENTS)
     if _DELETING.search(name):
         files.deleted(path, None, call_record)
+    elif known.diff:
+        files.patched(path, known.diff, call_record)
     elif pairs and (_EDITING.search(name) or deed == "str_replace"):
         files.replaced(path, lambda before: _edited(before, pairs, is_all=is_all), call_record)
-    elif content and (_WRITING.search(name) or deed == "create"):
+    elif content and (_WRITING.search(name) or deed in ("create", "write")):
         if files.last_content(path) is not None:
             files.replaced(path, lambda _: content.encode("utf-8", "surrogatepass"), call_record)
-        elif _CREATED.search(said[:400]) or deed == "create":
+        elif known.is_new or _CREATED.search(said[:400]) or deed == "create":
             files.created(path, content, call_record)
         else:
             files.modified(path, None, content, call_record)
@@ -166,4 +196,4 @@ def _edited(before: bytes, pairs: Iterable[tuple[str, str]], *, is_all: bool) ->
         if old not in text:
             return None
         text = text.replace(old, new) if is_all else text.replace(old, new, 1)
-    return text.encode("utf-8", "surrogateescape")
+    return _encoded(text)

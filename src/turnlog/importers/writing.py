@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from math import isfinite
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,7 +20,7 @@ from ..log.usage import Usage, is_uncounted, tokens_billed
 from ..models.makers import makers
 from ..providers.protocol import Provider
 from .drafting import Drafting, as_utc
-from .edits import record_call
+from .edits import KnownChange, record_call
 from .fields import Fields, kind_of
 from .json_values import within
 from .messages import read_message
@@ -30,6 +29,9 @@ from .protocol import Imported
 from .repeats import is_empty, result_text
 from .transcript import Transcript
 from .unread import unread_keys
+
+DEAREST = 1e9
+"""No answer costs that much; a larger figure is damage."""
 
 
 class SessionWriter:
@@ -69,6 +71,7 @@ class SessionWriter:
         self._open: dict[int, ToolCall] = {}
         self._open_of: dict[str, list[int]] = {}
         self._numbered = self._calls = self._content = 0
+        self._known: dict[str, KnownChange] = {}
         self._silent: list[ToolCall] = []
         self._after: dict[str, int] = {"": self.log.last}
         self._leaf = ""
@@ -143,7 +146,8 @@ class SessionWriter:
         if not added:
             return
         self._content += sum(map(_says, added))
-        if not (joined or piece) or role != self._role or _are_results(added) != _are_results(self._parts):
+        is_next = not self._parts or not (joined or piece) or role != self._role
+        if is_next or _are_results(added) != _are_results(self._parts):
             self.flush()
             self._role, self._began = role, self._time
         for part in added:
@@ -178,10 +182,21 @@ class SessionWriter:
         return True
 
     def result(
-        self, call_id: str, content: Any, line: int = 0, *, name: str = "", outcome: Outcome = "ok", **about: Any
+        self,
+        call_id: str,
+        content: Any,
+        line: int = 0,
+        *,
+        name: str = "",
+        outcome: Outcome = "ok",
+        change: KnownChange | None = None,
+        **about: Any,
     ) -> None:
-        """Add the result of a call; results in a row are one message. `content` are parts, or any JSON. Without
-        an id, it answers the first open call of that name, or the first of all."""
+        """Add the result of a call; results in a row are one message. `content` are parts, or any JSON. Without an id,
+        it answers the first open call of that name, or the first of all. `change` is what the program says that the
+        call did to its file."""
+        if change is not None:
+            self._known[call_id] = change
         parts = content if isinstance(content, tuple) else shown(content, self.log.blob)
         self.say("user", [ToolResult(call_id, name, parts, outcome)], line, joined=True, **about)
 
@@ -220,7 +235,8 @@ class SessionWriter:
             if isinstance(part, ToolCall) and self._is_silent:
                 self._silent.append(part)
             elif isinstance(part, ToolResult) and part.outcome == "ok" and (call := self.log.call(part.call_id)):
-                record_call(call, result_text([part]), self.log.files, self.log.call_record(part.call_id))
+                known = self._known.pop(call.id, None)
+                record_call(call, result_text([part]), self.log.files, self.log.call_record(call.id), known)
         for call in ran:
             record_call(call, "", self.log.files, self.log.call_record(call.id))
 
@@ -310,9 +326,10 @@ class SessionWriter:
         usage is a minimum. `vendor` is the transcript's name for who was asked, `cost` what it says that was paid, in
         US dollars."""
         figures = {field: [within(raw, *path.split(".")) for path in paths.split()] for field, paths in keys.items()}
-        if not any(tokens_billed(value) for values in figures.values() for value in values):
+        is_cost = isinstance(cost, (int, float)) and not isinstance(cost, bool) and 0 < cost < DEAREST
+        charged = Decimal(str(cost)) if is_cost else None
+        if not is_cost and not any(tokens_billed(value) for values in figures.values() for value in values):
             return
-        charged = Decimal(str(cost)) if isinstance(cost, (int, float)) and cost > 0 and isfinite(cost) else None
         sums: dict[str, Any] = {field: sum(map(tokens_billed, values)) for field, values in figures.items()}
         known = [value for values in figures.values() for value in values]
         is_missing = any(values[0] is None for field, values in figures.items() if field in ("input", "output"))

@@ -1,0 +1,325 @@
+"""What opencode writes: messages and parts in its first generation, entries in its second."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..log.messages import Outcome
+from ..log.usage import tokens_billed
+from .edits import KnownChange
+from .fields import Fields, kind_of
+from .json_values import items, within, word
+from .parts import called, shown, texts, thoughts
+from .writing import Handler, SessionWriter
+
+USAGE = {
+    "input": "input cache.read cache.write",
+    "output": "output reasoning",
+    "cached": "cache.read",
+    "cache_write": "cache.write",
+    "reasoning": "reasoning",
+}
+"""Figures of opencode: its input is without the cache, its output without the reasoning."""
+
+_GOES_ON = ("tool-calls", "unknown")
+_ENDS = {"succeeded": "completed", "failed": "failed", "interrupted": "cancelled"}
+
+
+# -- messages of the first generation --------------------------------------------------------------
+
+
+def _user(writer: SessionWriter, info: Fields, line: int) -> None:
+    parts = writer.state.pop("parts")
+    said = [part for part, kind in parts if kind in ("text", "file", "subtask") and not part.value.get("synthetic")]
+    if said:
+        writer.turn(writer.state["id"])
+    answers(writer, "", "", "")  # for parts that only answers have
+    writer.state |= {"role": "user", "is_synthetic": False}
+    info.skip("time", "tools", "agent", "model")  # each answer names its own
+    for part, kind in parts:
+        writer.take(part, line, kind, PARTS)
+    _results(writer)
+    about = info.inside("summary")
+    about.skip("diffs")  # change while the turn runs; calls tell of them
+    writer.note("user", {"title": about.text("title"), "body": about.text("body"), "system": info.text("system")})
+
+
+def _assistant(writer: SessionWriter, info: Fields, line: int) -> None:
+    answers(writer, info.text("modelID"), info.text("providerID"), info.text("finish"))
+    info.skip("time", "parentID", "mode", "agent", "variant")
+    path = info.get("path")
+    writer.log.files.work_in(within(path, "cwd"))
+    error, parts = info.inside("error"), writer.state.pop("parts")
+    reason = error.inside("data").text("message") or error.text("name")
+    writer.state["is_summary"] = info.get("summary") is True and not reason
+    for part, kind in parts:
+        writer.take(part, line, kind, PARTS)
+    end_answer(writer, info, reason, error.text("name") == "MessageAbortedError")
+
+
+def answers(writer: SessionWriter, model: str, vendor: str, stop: str) -> None:
+    """Set what the parts of an answer need to know of it."""
+    about = {"model": model, "stop": stop}
+    writer.state |= {"role": "assistant", "vendor": vendor, "about": about, "results": [], "steps": []}
+
+
+def end_answer(writer: SessionWriter, info: Fields, reason: str, is_aborted: bool) -> None:
+    """Record the results of an answer, its usage and how it ended."""
+    is_cut = bool(reason) and not writer.state["results"]
+    writer.flush(reason if is_cut else "")
+    _results(writer)
+    tokens, cost, time = info.get("tokens"), info.get("cost"), info.value.get("time")
+    created = within(time, "created")
+    for n, (billed, paid) in enumerate(writer.state["steps"] or [(tokens, cost)], 1):
+        _bill(writer, billed, paid, f"{created} {within(time, 'completed')} {n}" if created else "")
+    stop = writer.state["about"]["stop"]
+    if writer.log.turn and (reason or (stop and stop not in _GOES_ON)):
+        writer.end(("cancelled" if is_aborted else "failed") if reason else "completed", reason)
+    elif reason:
+        writer.note("error", {"message": reason})
+
+
+def _bill(writer: SessionWriter, tokens: Any, cost: Any, times: str) -> None:
+    """Record usage. A fork has copies of the answers before it, with their times: sums count these once."""
+    model, vendor = writer.state["about"]["model"], writer.state["vendor"]
+    answer = f"{vendor}/{model} {times}" if times else ""
+    writer.usage(tokens, USAGE, model=model, vendor=vendor, cost=cost, response_id=answer)
+
+
+def _results(writer: SessionWriter) -> None:
+    """Record the results of the calls of an answer, which opencode keeps with the calls."""
+    for call_id, content, outcome, change in writer.state.get("results", ()):
+        writer.result(call_id, content, outcome=outcome, change=change, source=writer.state["id"])
+    writer.state["results"] = []
+    writer.flush()
+
+
+MESSAGES: dict[str, Handler | None] = {"user": _user, "assistant": _assistant}
+
+
+# -- parts -----------------------------------------------------------------------------------------
+
+
+def _text(writer: SessionWriter, part: Fields, line: int) -> None:
+    text, is_synthetic = part.text("text"), part.get("synthetic") is True
+    part.skip("time")
+    if part.get("ignored") is True:
+        writer.note("ignored", {"text": text})
+    elif writer.state["role"] == "user":
+        _ask(writer, texts(text), is_synthetic)
+    elif writer.state.get("is_summary"):
+        _compact(writer, text, line)
+    else:
+        _say(writer, texts(text))
+
+
+def _ask(writer: SessionWriter, parts: Any, is_synthetic: bool = False) -> None:
+    """Add to what the user said, or to what the program said in the user's name."""
+    if is_synthetic is not writer.state["is_synthetic"]:
+        writer.flush()
+    writer.state["is_synthetic"] = is_synthetic
+    writer.say("user", parts, joined=True, by_program=is_synthetic, source=writer.state["id"])
+
+
+def _say(writer: SessionWriter, parts: Any) -> None:
+    writer.say("assistant", parts, joined=True, source=writer.state["id"], **writer.state["about"])
+
+
+def _compact(writer: SessionWriter, summary: str, line: int) -> None:
+    """From here on the model saw a summary in place of what came before it, but for a tail that was kept."""
+    writer.flush()
+    tail = writer.state.get("first", {}).get(writer.state.pop("tail", ""), writer.log.last + 1)
+    if tail > 1 and summary:
+        number = writer.log.last + 1
+        writer.log.compacted(1, tail - 1, "opencode compacted", {"summary": number + 1})
+    writer.say("user", texts(summary), line, by_program=True, source=writer.state["id"])
+    writer.flush()
+
+
+def _reasoning(writer: SessionWriter, part: Fields, line: int) -> None:
+    part.skip("time")
+    signature = part.inside("metadata", "anthropic").text("signature")
+    api = writer.api_of(writer.state.get("vendor", ""))
+    if writer.state["role"] == "assistant":
+        _say(writer, thoughts(part.text("text"), api, signature=signature))
+
+
+def _tool(writer: SessionWriter, part: Fields, line: int) -> None:
+    part.inside("state").skip("title", "time")
+    compacted = part.inside("state", "time").get("compacted")
+    writer.note("tool", {"call_id": part.text("callID"), "compacted": compacted} if compacted else None)
+    _call(writer, part.text("callID"), part.text("tool"), part.inside("state"))
+
+
+def _call(writer: SessionWriter, call_id: str, name: str, state: Fields) -> None:
+    arguments = state.get("input")
+    status, error, more = state.text("status"), state.get("error"), state.inside("metadata")
+    if status in ("pending", "streaming"):
+        state.skip("raw")
+        writer.log.count("a call whose arguments had not arrived", 0, "nothing")
+        return
+    _say(writer, [called(call_id, name, arguments)])
+    if status not in ("completed", "error"):
+        return
+    outcome: Outcome = "ok"
+    if status == "error":
+        outcome = "aborted" if more.get("interrupted") is True else "failed"
+        error = error if isinstance(error, str) else within(error, "message") or error
+    output = state.get("output", "structured") if "content" not in state.value else state.get("content")
+    content = [*items(output if isinstance(output, list) else [output]), *items(state.get("attachments")), error]
+    content = [each for each in content if each not in (None, "")]
+    writer.state["results"].append((call_id, _content(content), outcome, _change(more)))
+
+
+def _content(content: list[Any]) -> Any:
+    """What a tool returned: one text, or texts and files, whose address is under `url` or `uri`."""
+    if len(content) == 1 and not isinstance(content[0], dict):
+        return content[0]
+    return [{"url": each["uri"], **each} if isinstance(each, dict) and "uri" in each else each for each in content]
+
+
+def _change(metadata: Fields) -> KnownChange | None:
+    """What a tool that edits a file says of its change."""
+    whole, diff, exists = metadata.get("filediff"), metadata.text("diff"), metadata.get("exists")
+    metadata.skip("filepath", "truncated", "todos", "output", "preview")  # repeat the arguments or the result
+    before, after = within(whole, "before"), within(whole, "after")
+    if isinstance(before, str) and isinstance(after, str):
+        return KnownChange(before, after, is_new=exists is False)
+    return KnownChange(diff=diff, is_new=exists is False) if diff or exists is False else None
+
+
+def _file(writer: SessionWriter, part: Fields, line: int) -> None:
+    """A file that the user named or gave. Those that are text follow as texts of the program."""
+    mime, url = part.text("mime"), part.text("url", "uri")
+    is_text = mime.startswith(("text/", "application/x-directory"))
+    found = shown([{"type": "file", "mime": mime, "url": url, "filename": part.value.get("filename")}], writer.log.blob)
+    is_shown = url.startswith(("data:", "http")) and not any(hasattr(each, "text") for each in found)
+    if is_shown and not is_text and writer.state["role"] == "user":
+        part.skip("filename", "name", "source", "description")
+        _ask(writer, found)
+        return
+    writer.note("file", dict(part.value))
+    part.skip(*part.value)
+    if not is_text:
+        what = "a file of an answer" if is_shown else "a file that is not in the transcript"
+        writer.log.count(f"{what}; it is kept as a note", line)
+
+
+def _began(writer: SessionWriter, part: Fields, line: int) -> None:
+    part.skip("snapshot")
+    writer.flush()
+    if writer.state["role"] == "assistant":
+        _results(writer)
+
+
+def _finished(writer: SessionWriter, part: Fields, line: int) -> None:
+    """The end of a step. If steps have usage, that of the message is only the last one's."""
+    part.skip("snapshot", "reason")
+    tokens, cost = part.get("tokens"), part.get("cost")
+    if writer.state["role"] == "assistant" and tokens_billed(within(tokens, "output")):
+        writer.state["steps"].append((tokens, cost))
+
+
+def _compaction(writer: SessionWriter, part: Fields, line: int) -> None:
+    writer.state["tail"] = part.text("tail_start_id")
+
+
+def _subtask(writer: SessionWriter, part: Fields, line: int) -> None:
+    _ask(writer, texts(part.text("prompt")))
+
+
+PARTS: dict[str, Handler | None] = {
+    "text": _text,
+    "reasoning": _reasoning,
+    "tool": _tool,
+    "file": _file,
+    "step-start": _began,
+    "step-finish": _finished,
+    "compaction": _compaction,
+    "subtask": _subtask,
+    **dict.fromkeys(("snapshot", "patch", "agent", "retry")),
+}
+
+
+# -- entries of the second generation --------------------------------------------------------------
+
+
+def _asked(writer: SessionWriter, entry: Fields, line: int) -> None:
+    writer.turn(writer.state["id"])
+    writer.state |= {"role": "user", "is_synthetic": False}
+    _text(writer, entry, line)
+    for file in entry.each("files"):
+        _file(writer, file, line)
+
+
+def _told(writer: SessionWriter, entry: Fields, line: int) -> None:
+    writer.say("user", texts(entry.text("text")), line, by_program=True, source=writer.state["id"])
+
+
+def _instructed(writer: SessionWriter, entry: Fields, line: int) -> None:
+    writer.say("system", texts(entry.text("text")), line, source=writer.state["id"])
+
+
+def _ran(writer: SessionWriter, entry: Fields, line: int) -> None:
+    """A command that the user ran; the model sees it as the user's words."""
+    entry.skip("shellID", "callID")
+    said = "\n".join(filter(None, (f"$ {entry.text('command')}", entry.text("output"))))
+    writer.say("user", texts(said), line, source=writer.state["id"])
+
+
+def _answered(writer: SessionWriter, entry: Fields, line: int) -> None:
+    model, error = entry.inside("model"), entry.inside("error")
+    answers(writer, model.text("id"), model.text("providerID"), entry.text("finish"))
+    model.skip("variant")
+    entry.skip("agent", "snapshot")
+    for block in entry.each("content"):
+        kind = kind_of(block, "type")
+        if kind == "text":
+            _say(writer, texts(block.text("text")))
+        elif kind == "reasoning":
+            api = writer.api_of(writer.state["vendor"])
+            _say(writer, thoughts(block.text("text"), api, signature=word(within(block.value, "native", "signature"))))
+        elif kind == "tool":
+            block.skip("time", "executed", "provider")
+            _call(writer, block.text("id"), block.text("name"), block.inside("state"))
+        else:
+            writer.log.count(f"a block of type {kind!r}; it is kept as a note", line)
+            writer.note(kind, dict(block.value))
+            block.skip(*block.value)
+        block.skip("type")
+    reason = error.text("message") or error.inside("data").text("message") or error.text("name", "type")
+    end_answer(writer, entry, reason, "abort" in error.text("name", "type").lower())
+
+
+def _summarised(writer: SessionWriter, entry: Fields, line: int) -> None:
+    answers(writer, "", "", "")
+    summary, recent = entry.text("summary"), entry.text("recent")
+    if entry.text("status") in ("", "completed"):
+        _compact(writer, "\n\n".join(filter(None, (summary, recent))), line)
+    else:
+        writer.note("compaction", {"summary": summary, "recent": recent})
+    _bill(writer, entry.get("tokens"), entry.get("cost"), word(writer.state["id"]))
+
+
+def _switched(writer: SessionWriter, entry: Fields, line: int) -> None:
+    writer.log.files.work_in(entry.inside("location").text("directory"))
+    writer.facts("switched", {key: entry.get(key) for key in ("agent", "model", "location")})
+
+
+def _idle(writer: SessionWriter, entry: Fields, line: int) -> None:
+    outcome = entry.text("outcome")
+    if writer.log.turn:
+        writer.end(_ENDS.get(outcome, outcome or "completed"))
+
+
+ENTRIES: dict[str, Handler | None] = {
+    "user": _asked,
+    "synthetic": _told,
+    "skill": _told,
+    "system": _instructed,
+    "shell": _ran,
+    "assistant": _answered,
+    "compaction": _summarised,
+    **dict.fromkeys(("agent-switched", "model-switched", "location-switched"), _switched),
+    "idle": _idle,
+}
