@@ -138,11 +138,11 @@ FORMATS: tuple[Importer, ...] = (
     Importer(
         name="copilot-cli",
         title="the events of a session of GitHub Copilot CLI",
-        marks=(
-            "type=session.start data.sessionId",
-            "type=user.message data.content",
-            "type=assistant.message data.content",
-        ),
+        module="copilot_cli",
+        marks=("type=session.start data", "type=user.message data", "type=assistant.message data"),
+        where=(".copilot/session-state/*/events.jsonl", ".copilot/session-state/*.jsonl"),
+        beside=("workspace.yaml",),
+        checked="2026-11: no whole real file found; github/copilot-sdk@0341812 (documentation of events), 4 fixtures",
     ),
     Importer(
         name="vscode-chat",

@@ -142,7 +142,7 @@ def record_call(call: ToolCall, said: str, files: ChangedFiles, call_record: int
     elif content and (_WRITING.search(name) or deed == "create"):
         if files.last_content(path) is not None:
             files.replaced(path, lambda _: content.encode("utf-8", "surrogatepass"), call_record)
-        elif _CREATED.search(said[:400]) or deed == "create":
+        elif _CREATED.search(said[:400]) or "create" in (deed, name.partition("_")[0]):
             files.created(path, content, call_record)
         else:
             files.modified(path, None, content, call_record)
