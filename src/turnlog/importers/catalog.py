@@ -146,8 +146,21 @@ FORMATS: tuple[Importer, ...] = (
     ),
     Importer(
         name="vscode-chat",
-        title="a chat of VS Code",
-        marks=("requests[].message.text requests[].response[]",),
+        title="a chat of VS Code, or of an editor built like it",
+        module="vscode_chat",
+        marks=(
+            "requests[].message.text requests[].response[]",
+            "requests[].message responderUsername",
+            "requests[] sessionId creationDate",
+            "kind v.sessionId v.requests",
+            "kind k v",
+        ),
+        where=(
+            "<editor>/workspaceStorage/*/chatSessions/*.json*",
+            "<editor>/globalStorage/emptyWindowChatSessions/*.json*",
+            "<editor>/globalStorage/transferredChatSessions/*.json*",
+        ),
+        checked="2026-11: no whole real file found; microsoft/vscode@03d43368 (the log), 2 fixtures",
     ),
     Importer(
         name="qwen-code",
