@@ -165,8 +165,10 @@ FORMATS: tuple[Importer, ...] = (
     Importer(
         name="qwen-code",
         title="a session of qwen-code",
-        near="claude-code, but messages have `parts`",
-        marks=("parentUuid message.parts[]",),
+        module="qwen_code",
+        marks=("parentUuid message.parts[]", "parentUuid type=system systemPayload"),
+        where=(".qwen/projects/*/chats/*.jsonl",),
+        checked="2026-11: no whole real file found; QwenLM/qwen-code@015346f1 (types), 2 fixtures",
     ),
     Importer(
         name="zed",

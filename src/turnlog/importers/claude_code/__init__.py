@@ -29,8 +29,8 @@ _FORMAT = "claude-code-jsonl"
 
 _KEYS = lazy_pattern(rb'"(parentUuid|isSidechain|leafUuid|isSnapshotUpdate|toolUseResult)"\s*:')
 _OWN = frozenset({"sessionId", "parentUuid", "isSidechain", "leafUuid", "isSnapshotUpdate"})
-_PARTS = lazy_pattern(rb'"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s*:')
-"""Matches messages of qwen-code, which have the same envelope."""
+_PARTS = lazy_pattern(rb'"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s*:|"systemPayload"\s*:\s*\{')
+"""Matches records of qwen-code, which have the same envelope."""
 _SESSION = lazy_pattern(rb'"sessionId"\s*:')
 
 
