@@ -180,6 +180,19 @@ def test_a_file_that_grew_continues_its_session(sample: Sample) -> None:
         assert len(list(store.read(each.session_id))) == len(each.drafts)
 
 
+def test_a_long_log_before_the_first_event_hides_nothing(tmp_path: Path) -> None:
+    """The log of a build begins with what other programs printed: a run behind it would be refused as text."""
+    (sample,) = [sample for sample in samples() if sample.name == "codex-exec"]
+    path = tmp_path / "build.log"
+    path.write_bytes(b"2026-11-29T10:00:00Z downloading [ok] a {package}\n" * 4000 + sample.data)
+    assert path.stat().st_size > 1 << 17
+    assert counts_of(read_file(path)) == counts_of(read_file(sample.data))
+    binary = tmp_path / "x.bin"
+    binary.write_bytes(b"\0\1" * 4000 + sample.data)
+    with pytest.raises(ImportFailed, match="binary data"):
+        read_file(binary)
+
+
 def test_every_format_has_a_sample() -> None:
     """A format without one is held by no law."""
     assert {sample.name for sample in samples()} | OLDER == {importer.name for importer in IMPORTERS}
