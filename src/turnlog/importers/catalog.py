@@ -187,8 +187,20 @@ FORMATS: tuple[Importer, ...] = (
     ),
     Importer(
         name="kimi-code",
-        title="a session of kimi-code",
-        marks=("type=turn.prompt", "type=context.append_message"),
+        title="a session of Kimi Code, or of kimi-cli before it",
+        module="kimi",
+        marks=(
+            "type=metadata protocol_version time",
+            "type=metadata protocol_version message.payload",
+            "type=turn.prompt input",
+            "type=context.append_message message.role",
+            "type=context.append_loop_event event.type",
+            "message.type=TurnBegin message.payload",
+        ),
+        # Not `agents/agent-N`, which are imported with `main`.
+        where=(".kimi-code/sessions/*/*/agents/main/wire.jsonl",),
+        also={"kimi-cli": (".kimi/sessions/*/*/wire.jsonl",)},
+        checked="2026-11: 2 real sessions of Kimi Code 1.4, a fixture of kimi-cli",
     ),
     Importer(name="otel-genai", title="OpenTelemetry spans", marks=("resourceSpans[]",)),
     Importer(
