@@ -265,8 +265,10 @@ FORMATS: tuple[Importer, ...] = (
     Importer(
         name="continue",
         title="a session of Continue",
-        near="request bodies, but messages are in `history`",
-        marks=("history[].message.role",),
+        module="continue_dev",
+        marks=("history[].message.role", "history[] sessionId workspaceDirectory"),
+        where=(".continue/sessions/*-*.json",),  # not sessions.json, the list of them
+        checked="2026-11: no real file found; fixtures of 6 readers",
     ),
     Importer(
         name="crush",

@@ -109,13 +109,13 @@ def _folder(path: Path | None) -> tuple[str, list[str]]:
         facts = json.loads(beside.read_bytes())
     except (ValueError, OSError, RecursionError):
         facts = None
-    return _path(mapping(facts).get("folder")), [str(beside)]
+    return path_of(mapping(facts).get("folder")), [str(beside)]
 
 
-def _path(place: Any) -> str:
+def path_of(place: Any) -> str:
     """The path of a URI, as text or as VS Code's object."""
     if isinstance(place, dict):
-        return word(place.get("fsPath")) or word(place.get("path")) or _path(place.get("uri"))
+        return word(place.get("fsPath")) or word(place.get("path")) or path_of(place.get("uri"))
     path = unquote(urlsplit(place).path) if word(place).startswith(("file:", "vscode-remote:")) else word(place)
     return path[1:] if path[2:3] == ":" and path[:1] == "/" else path  # /c:/w
 
@@ -274,7 +274,7 @@ def _shown(writer: SessionWriter, request: Fields) -> _Shown:
         text = _words(value.get("value")) or _words(value.get("content"))
         place = mapping(value.get("inlineReference"))
         if kind == "inlineReference":
-            text = f"`{word(value.get('name')) or _path(place) or _path(place.get('location'))}`"
+            text = f"`{word(value.get('name')) or path_of(place) or path_of(place.get('location'))}`"
         if kind in ("", "markdownContent", "markdownVuln", "inlineReference", "thinking") and text:
             new = Reasoning(PROVIDER.name, text) if kind == "thinking" else Text(text)
             last = shown.parts[-1] if shown.parts else None
@@ -305,7 +305,7 @@ def _edited(writer: SessionWriter, shown: _Shown, first: int) -> None:
     writer.flush()
     told = {draft.body.path for draft in writer.log.drafts[first - 1 :] if isinstance(draft.body, FileChange)}
     for group in shown.edited:
-        path = _path(group.get("uri"))
+        path = path_of(group.get("uri"))
         if path and path not in told:
             writer.log.files.modified(path, None, None, 0)
             writer.note("edits", group)
