@@ -102,6 +102,8 @@ _EVENTS = _events(
     ),
     ("later.kind", {"text": "something that nobody knows"}),
     ("session.title_changed", {"title": "The fjords of Norway"}),
+    ("model.call_start", {"turnId": "2", "model": "gpt-5"}),
+    ("assistant.message_start", {"messageId": "m-4", "phase": "commentary"}),
     ("assistant.message_delta", {"messageId": "m-4", "deltaContent": "This was cut "}),
     ("assistant.message_delta", {"messageId": "m-4", "deltaContent": "off at once"}),
 )

@@ -142,7 +142,7 @@ FORMATS: tuple[Importer, ...] = (
         marks=("type=session.start data", "type=user.message data", "type=assistant.message data"),
         where=(".copilot/session-state/*/events.jsonl", ".copilot/session-state/*.jsonl"),
         beside=("workspace.yaml",),
-        checked="2026-11: no whole real file found; github/copilot-sdk@0341812 (documentation of events), 4 fixtures",
+        checked="2026-11: no whole real file found; github/copilot-sdk@0341812 (documentation), parts of 3 captures",
     ),
     Importer(
         name="vscode-chat",

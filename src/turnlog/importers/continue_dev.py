@@ -85,8 +85,9 @@ def _answered(writer: SessionWriter, item: Fields, number: int) -> None:
     states = item.each("toolCallStates")
     calls = message.each("toolCalls")
     made = {word(call.value.get("id")) for call in calls}
-    for call in (*calls, *(state.inside("toolCall") for state in states)):
-        call_id = call.text("id")
+    pairs = [(call, call) for call in calls] + [(state.inside("toolCall"), state) for state in states]
+    for call, holder in pairs:
+        call_id = call.text("id") or word(holder.value.get("toolCallId"))
         function = call.inside("function")
         call.skip("type", "index")
         if call.value and (call in calls or call_id not in made):
@@ -111,7 +112,8 @@ def _ran(writer: SessionWriter, state: Fields, source: str) -> None:
     elif output or status in _ENDED:
         state.skip("output")
         told = [word(each.get("content")) for each in objects(output)]
-        writer.result(call_id, "\n".join(told) if all(told) else output, source=source, outcome=outcome)
+        content = "\n".join(told) if told and all(told) else output
+        writer.result(call_id, content, source=source, outcome=outcome)
 
 
 def _returned(writer: SessionWriter, item: Fields, number: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from .._platform.lazy import lazy_pattern
 from ..log.messages import Message, Text
+from ..log.usage import tokens_billed
 from ..providers.openai_chat import PROVIDER
 from ..redaction.store import cut_title
 from .fields import Fields, kind_of
@@ -85,6 +86,7 @@ def _titled_beside(file: Transcript) -> tuple[str, list[str]]:
 
 
 def _began(writer: SessionWriter, event: Fields, line: int) -> None:
+    _unbilled(writer)
     data = event.inside("data")
     writer.model = data.text("selectedModel") or writer.model
     _placed(writer, data.inside("context") if "context" in data.value else data)
@@ -128,7 +130,9 @@ def _asked(writer: SessionWriter, event: Fields, line: int) -> None:
     others = [each for each in objects(data.value.get("attachments")) if each not in blobs or None in shown]
     if blobs or others:
         data.skip("attachments")
-    data.skip("interactionId")
+    data.skip(
+        "interactionId", "messageId", "turnId", "delivery", "parentAgentTaskId", "supportedNativeDocumentMimeTypes"
+    )
     writer.note("user.message", {"sent": sent if sent != content else "", "attachments": others, "source": source})
 
 
@@ -148,7 +152,7 @@ def _answered(writer: SessionWriter, event: Fields, line: int) -> None:
     writer.state["told"] = text
     writer.state.pop("pieces", None)
     writer.model = data.text("model") or writer.model
-    encrypted = data.text("reasoningOpaque", "encryptedContent")
+    encrypted = data.text("reasoningOpaque") or data.text("encryptedContent")
     text = "" if text == before else text
     parts: list[Any] = [*thoughts(text, PROVIDER.name, encrypted=encrypted), *texts(data.text("content"))]
     for request in data.each("toolRequests"):
@@ -158,26 +162,29 @@ def _answered(writer: SessionWriter, event: Fields, line: int) -> None:
         if call_id not in writer.state.setdefault("calls", {}):
             parts.append(call)
         writer.state["calls"][call_id] = True
-    data.skip("messageId", "interactionId", "phase", "parentToolCallId", "turnId", "outputTokens", "requestId")
+    written = writer.state.setdefault("written", {})
+    written[writer.model] = written.get(writer.model, 0) + tokens_billed(data.get("outputTokens"))
+    data.skip("messageId", "interactionId", "phase", "parentToolCallId", "turnId")
+    data.skip("requestId", "serviceRequestId", "apiCallId")
     writer.say("assistant", parts, line, joined=bool(before), model=writer.model)
 
 
 def _piece(writer: SessionWriter, event: Fields, line: int) -> None:
     """A printed piece of an answer: the whole answer comes behind it, unless the run was broken off."""
     data = event.inside("data")
-    text = data.text("deltaContent", "content")
-    data.skip("messageId", "reasoningId", "totalResponseSizeBytes")
-    writer.state.setdefault("pieces", []).append((event.text("type") == "assistant.reasoning_delta", text, line))
+    text = data.text("deltaContent", "inputDelta")
+    data.skip("messageId", "reasoningId", "phase", "toolCallId", "toolType", "toolName", "totalResponseSizeBytes")
+    writer.state.setdefault("pieces", []).append((event.text("type"), text, line))
 
 
 def _cut_off(writer: SessionWriter) -> None:
-    pieces = writer.state.pop("pieces", [])
-    if any(text for _, text, _ in pieces):
-        writer.flush()
-        for is_thought, text, line in pieces:
-            part = thoughts(text, PROVIDER.name) if is_thought else texts(text)
+    for kind, text, line in writer.state.pop("pieces", []):
+        if kind == "assistant.tool_call_delta":
+            writer.log.count("a piece of a call that was never made", line)
+        elif text:
+            part = thoughts(text, PROVIDER.name) if kind == "assistant.reasoning_delta" else texts(text)
             writer.say("assistant", part, line, piece=True)
-        writer.flush()
+    writer.flush()
 
 
 def _started(writer: SessionWriter, event: Fields, line: int) -> None:
@@ -237,6 +244,7 @@ def _billed(writer: SessionWriter, event: Fields, line: int) -> None:
     data = event.inside("data")
     model = data.text("model")
     writer.state["is_billed"] = True
+    writer.state.pop("written", None)
     writer.usage(dict(data.value), _USAGE, model=model)
     data.skip(*data.value)
 
@@ -250,11 +258,18 @@ def _closed(writer: SessionWriter, event: Fields, line: int) -> None:
             writer.usage(usage, _USAGE, model=model)
         writer.note("requests", {"model": model, **mapping(metrics)})
     writer.state.pop("is_billed", None)
+    writer.state.pop("written", None)
     data.skip("sessionStartTime")
     _cut_off(writer)
     if writer.log.turn:
         failed = data.text("shutdownType") == "error"
         writer.end("failed" if failed else "completed", data.text("errorReason"))
+
+
+def _unbilled(writer: SessionWriter) -> None:
+    """Record what is known of a run whose bill is missing: the tokens of its answers."""
+    for model, tokens in writer.state.pop("written", {}).items():
+        writer.usage({"outputTokens": tokens}, _USAGE, model=model)
 
 
 def _aborted(writer: SessionWriter, event: Fields, line: int) -> None:
@@ -264,7 +279,14 @@ def _aborted(writer: SessionWriter, event: Fields, line: int) -> None:
 
 def _printed_end(writer: SessionWriter, event: Fields, line: int) -> None:
     event.skip("sessionId")
+    _cut_off(writer)
+    _unbilled(writer)
     writer.end("failed" if event.get("exitCode") else "completed")
+
+
+def _unsaid(writer: SessionWriter, event: Fields, line: int) -> None:
+    """Events that say only that something began or ended."""
+    event.skip("data")
 
 
 def _titled(writer: SessionWriter, event: Fields, line: int) -> None:
@@ -284,8 +306,11 @@ _HANDLERS: dict[str, Handler | None] = {
     "user.message": _asked,
     "assistant.reasoning": _thought,
     "assistant.message": _answered,
+    "assistant.message_start": _piece,
     "assistant.message_delta": _piece,
     "assistant.reasoning_delta": _piece,
+    "assistant.streaming_delta": _piece,
+    "assistant.tool_call_delta": _piece,
     "assistant.usage": _billed,
     "tool.execution_start": _started,
     "tool.execution_complete": _returned,
@@ -296,10 +321,12 @@ _HANDLERS: dict[str, Handler | None] = {
         for kind in (
             *("info", "warning", "error", "mode_changed", "plan_changed", "handoff", "truncation", "compaction_start"),
             *("usage_checkpoint", "session_limits_changed", "task_complete", "idle", "usage_info", "tools_updated"),
+            *("mcp_server_status_changed", "mcp_servers_loaded", "skills_loaded", "custom_agents_updated"),
         )
     ),
     **dict.fromkeys(f"subagent.{kind}" for kind in ("started", "completed", "failed", "selected", "deselected")),
     **dict.fromkeys(("hook.start", "hook.end", "permission.requested", "permission.completed", "skill.invoked")),
-    **dict.fromkeys(("assistant.turn_start", "assistant.turn_end", "assistant.intent", "tool.user_requested")),
-    **dict.fromkeys(("external_tool.requested", "external_tool.completed", "assistant.streaming_delta")),
+    **dict.fromkeys(("assistant.turn_start", "assistant.turn_end", "model.call_start"), _unsaid),
+    **dict.fromkeys(("assistant.intent", "tool.user_requested")),
+    **dict.fromkeys(("external_tool.requested", "external_tool.completed")),
 }
