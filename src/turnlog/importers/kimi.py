@@ -14,13 +14,14 @@ from typing import Any
 from ..log.messages import Message, Outcome, Part, Text, ToolResult
 from ..log.records import Decision, MessageRecord, Note
 from ..providers.openai_chat import PROVIDER
-from .fields import Fields, as_text, kind_of
-from .json_values import items, mapping, within, word
+from .fields import Fields
+from .json_values import items, mapping, word
 from .parts import called, shown, texts, thoughts
 from .protocol import Imported, Origin, hashed_id, with_own_ids, with_subagents
 from .transcript import Transcript
 from .writing import Handler, SessionWriter
 
+_ENVELOPE = ("type", "time", "timestamp", "agentId", "uuid", "turnId", "step", "stepUuid", "parentUuid")
 _USAGE = {
     "input": "inputOther inputCacheRead inputCacheCreation",
     "output": "output",
@@ -47,38 +48,48 @@ def read(origin: Origin) -> list[Imported]:
 def _read_one(origin: Origin, parent: str) -> list[Imported]:
     file = Transcript(origin)
     lines = file.objects("line")
-    if not any(_kind(line.value) in _HANDLERS for line in lines):
+    if not any(_unwrapped(line.value)[0] in _HANDLERS for line in lines):
         raise file.refused("line of Kimi", "give a wire.jsonl of ~/.kimi-code/sessions or ~/.kimi/sessions")
-    main = SessionWriter(file, "kimi-code", PROVIDER, envelope=("type", "time", "timestamp", "agentId"))
+    main = SessionWriter(file, "kimi-code", PROVIDER, envelope=_ENVELOPE)
     writers = {"": main}
     _describe(main, parent)
     first = (line.value for line in lines if line.value.keys() & {"time", "timestamp", "created_at"})
     main.id = main.id or hashed_id("kimi-code", next(first, lines[0].value))
     for line in lines:
-        value, agent = line.value, ""
-        while _kind(value) == "SubagentEvent":
-            payload = mapping(within(value, "message", "payload"))
-            agent = word(payload.get("task_tool_call_id"))
-            value = {"timestamp": value.get("timestamp"), "message": payload.get("event")}
+        kind, value = _unwrapped(line.value)
+        agent = ""
+        while kind == "SubagentEvent":
+            agent = word(value.get("task_tool_call_id"))
+            kind, value = _unwrapped({"message": value.get("event")})
         if agent not in writers:
-            writers[agent] = SessionWriter(file, "kimi-code", PROVIDER, beside=True, envelope=("timestamp",))
+            writers[agent] = SessionWriter(file, "kimi-code", PROVIDER, beside=True, envelope=_ENVELOPE)
             writers[agent].id, writers[agent].parent = f"{main.id}.agent-{agent}", main.id
-        entry = Fields(value)
-        writers[agent].at(value.get("time", value.get("timestamp", value.get("created_at"))))
-        writers[agent].take(entry, line.number, _kind(value), _HANDLERS)
+        writer = writers[agent]
+        if kind != "ToolCallPart":
+            _call_made(writer)
+        times = (line.value.get(key) for key in ("time", "timestamp", "created_at"))
+        writer.at(next((time for time in times if time is not None), None))
+        writer.take(Fields(value), line.number, kind, _HANDLERS)
     for writer in writers.values():
         call_id, name, arguments, at = writer.state.get("call", ("", "", {}, 0))
         if called(call_id, name, arguments).raw and not word(arguments).rstrip().endswith("}"):
             file.warn(at, f"left out: the arguments of the last call, of {name!r}, are cut off: {arguments!r}")
         else:
-            _called(writer)
+            _call_made(writer)
     return with_own_ids(writer.done() for writer in writers.values())
 
 
-def _kind(value: Mapping[str, Any]) -> str:
-    message, event = mapping(value.get("message")), mapping(value.get("event"))
-    kind = kind_of(Fields(value), "type") if "type" in value else kind_of(Fields(message), "type")
-    return kind_of(Fields(event), "type") if kind == "context.append_loop_event" else kind
+def _unwrapped(line: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The kind of a line and its fields: those of the event or message in it, if it is one that wraps another."""
+    kind = word(line.get("type"))
+    outer, key = ("event", "") if kind == "context.append_loop_event" else ("" if kind else "message", "payload")
+    inner = mapping(line.get(outer))
+    if not inner:
+        return kind or "unknown", dict(line)
+    kind = word(inner.get("type")) or "unknown"
+    rest = {name: value for name, value in line.items() if name not in (outer, *_ENVELOPE)}
+    value = inner.get(key) if key else inner
+    return kind, {**rest, **value} if isinstance(value, dict) else {**rest, key: value}
 
 
 def _describe(writer: SessionWriter, parent: str) -> None:
@@ -106,9 +117,6 @@ def _placed(writer: SessionWriter, folder: str) -> None:
     writer.facts("context", {"cwd": folder})
 
 
-# -- Kimi Code -------------------------------------------------------------------------------------
-
-
 def _configured(writer: SessionWriter, entry: Fields, line: int) -> None:
     prompt, folder = entry.text("systemPrompt"), entry.text("cwd")
     writer.model = entry.text("modelAlias").rpartition("/")[2] or writer.model
@@ -132,6 +140,15 @@ def _prompted(writer: SessionWriter, entry: Fields, line: int) -> None:
     if text:
         writer.add(Note(topic="prompt", data={"text": text}))
         writer.log.echo("prompt", "text")
+
+
+def _began(writer: SessionWriter, entry: Fields, line: int) -> None:
+    writer.turn(f"line-{line}")
+    _steered(writer, entry, line)
+
+
+def _steered(writer: SessionWriter, entry: Fields, line: int) -> None:
+    writer.say("user", _parts(writer, entry.get("user_input")), line)
 
 
 def _appended(writer: SessionWriter, entry: Fields, line: int) -> None:
@@ -164,46 +181,56 @@ def _parts(writer: SessionWriter, content: Any) -> list[Part]:
 
 
 def _stepped(writer: SessionWriter, entry: Fields, line: int) -> None:
-    _called(writer)
     writer.flush()
-    entry.skip("event", "message")
+    entry.skip("n")
 
 
 def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
-    writer.say("assistant", _parts(writer, entry.inside("event").get("part")), line, joined=True)
-    _skip(entry)
+    part = entry.get("part") if "part" in entry.value else dict(entry.value)
+    writer.say("assistant", _parts(writer, part), line, joined=True)
+    entry.skip(*entry.value)
 
 
-def _skip(entry: Fields) -> None:
-    entry.inside("event").skip("type", "uuid", "turnId", "step", "stepUuid", "parentUuid")
+def _called(writer: SessionWriter, entry: Fields, line: int) -> None:
+    """Remember a call: kimi-cli writes pieces of its arguments behind it."""
+    function = entry.inside("function") if "function" in entry.value else entry
+    display = entry.inside("display")
+    if folder := word(display.value.get("cwd")):
+        _placed(writer, folder)
+    display.skip(*display.value)
+    entry.skip("description")
+    call_id = entry.text("toolCallId", "id")
+    writer.state["call"] = [call_id, function.text("name"), function.get("args", "arguments"), line]
 
 
-def _call(writer: SessionWriter, entry: Fields, line: int) -> None:
-    event = entry.inside("event")
-    folder = event.inside("display").value.get("cwd")
-    writer.log.files.work_in(folder)
-    if folder:
-        writer.facts("context", {"cwd": folder})
-    event.skip("display", "description")
-    call = called(event.text("toolCallId"), event.text("name"), event.get("args"))
-    writer.say("assistant", [call], line, joined=True)
-    _skip(entry)
+def _call_grown(writer: SessionWriter, entry: Fields, line: int) -> None:
+    piece, call = entry.text("arguments_part"), writer.state.get("call")
+    if call is None:
+        writer.log.count("arguments of no call", line)
+        writer.note("ToolCallPart", {"arguments": piece})
+    else:
+        call[2] = word(call[2]) + piece
 
 
-def _result(writer: SessionWriter, entry: Fields, line: int) -> None:
-    result = entry.inside("event").inside("result")
-    outcome: Outcome = "failed" if result.get("isError") is True else "ok"
-    writer.result(entry.inside("event").text("toolCallId"), result.get("output"), line, outcome=outcome)
-    _skip(entry)
+def _call_made(writer: SessionWriter) -> None:
+    if call := writer.state.pop("call", None):
+        writer.say("assistant", [called(*call[:3])], call[3], joined=True)
 
 
-def _step_ended(writer: SessionWriter, entry: Fields, line: int) -> None:
-    event = entry.inside("event")
-    usage = event.get("usage")
-    writer.usage(usage, _USAGE)
+def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
+    result = entry.inside("result" if "result" in entry.value else "return_value")
+    outcome: Outcome = "failed" if result.get("isError", "is_error") is True else "ok"
+    content = result.get("output") or result.text("message")
+    writer.result(entry.text("toolCallId", "tool_call_id"), content, line, outcome=outcome)
+
+
+def _answered(writer: SessionWriter, entry: Fields, line: int) -> None:
+    """The end of a step, or its figures."""
+    usage = entry.get("usage", "token_usage")
+    writer.usage(usage, _USAGE if "inputOther" in mapping(usage) else _USAGE_BEFORE)
     writer.state["usage"] = usage
-    event.skip("messageId", "llmFirstTokenLatencyMs", "llmStreamDurationMs", "finishReason")
-    _skip(entry)
+    entry.skip("messageId", "llmFirstTokenLatencyMs", "llmStreamDurationMs", "finishReason")
+    entry.skip("context_usage", "context_tokens", "max_context_tokens", "message_id", "plan_mode")
 
 
 def _billed(writer: SessionWriter, entry: Fields, line: int) -> None:
@@ -275,73 +302,6 @@ def _is_prompt(message: Message) -> bool:
     return message.role == "user" and not message.by_program and not has_results
 
 
-# -- kimi-cli --------------------------------------------------------------------------------------
-
-
-def _payload(entry: Fields) -> Fields:
-    entry.inside("message").skip("type")
-    return entry.inside("message", "payload")
-
-
-def _begun(writer: SessionWriter, entry: Fields, line: int) -> None:
-    if entry.inside("message").text("type") == "TurnBegin":
-        writer.turn(f"line-{line}")
-    writer.say("user", _parts(writer, _payload(entry).get("user_input")), line)
-
-
-def _told(writer: SessionWriter, entry: Fields, line: int) -> None:
-    _called(writer)
-    payload = _payload(entry)
-    writer.say("assistant", _parts(writer, dict(payload.value)), line, joined=True)
-    payload.skip(*payload.value)
-
-
-def _call_begun(writer: SessionWriter, entry: Fields, line: int) -> None:
-    _called(writer)
-    payload = _payload(entry)
-    function = payload.inside("function")
-    payload.skip("type")
-    arguments = function.get("arguments")
-    writer.state["call"] = [payload.text("id"), function.text("name"), arguments, line]
-
-
-def _call_grown(writer: SessionWriter, entry: Fields, line: int) -> None:
-    piece, call = _payload(entry).text("arguments_part"), writer.state.get("call")
-    if call is None:
-        writer.log.count("arguments of no call", line)
-        writer.note("ToolCallPart", {"arguments": piece})
-    else:
-        call[2] = as_text(call[2]) + piece
-
-
-def _called(writer: SessionWriter) -> None:
-    """Say the call whose arguments came in pieces."""
-    if call := writer.state.pop("call", None):
-        writer.say("assistant", [called(*call[:3])], call[3], joined=True)
-
-
-def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
-    _called(writer)
-    payload = _payload(entry)
-    value = payload.inside("return_value")
-    outcome: Outcome = "failed" if value.get("is_error") is True else "ok"
-    content = value.get("output") or value.text("message")
-    writer.result(payload.text("tool_call_id"), content, line, outcome=outcome)
-
-
-def _status(writer: SessionWriter, entry: Fields, line: int) -> None:
-    payload = _payload(entry)
-    _called(writer)
-    writer.usage(payload.get("token_usage"), _USAGE_BEFORE)
-    payload.skip("context_usage", "context_tokens", "max_context_tokens", "message_id", "plan_mode")
-
-
-def _finished(writer: SessionWriter, entry: Fields, line: int) -> None:
-    _called(writer)
-    writer.end("completed")
-    entry.skip("message")
-
-
 _HANDLERS: dict[str, Handler | None] = {
     "metadata": None,
     "config.update": _configured,
@@ -349,18 +309,21 @@ _HANDLERS: dict[str, Handler | None] = {
     "turn.prompt": _prompted,
     "turn.steer": _prompted,
     "turn.cancel": _cancelled,
-    "turn.ended": _ended,
     "context.append_message": _appended,
     "context.apply_compaction": _compacted,
     "context.clear": _cleared,
     "context.undo": _undone,
-    "step.begin": _stepped,
-    "content.part": _said,
-    "tool.call": _call,
-    "tool.result": _result,
-    "step.end": _step_ended,
-    "usage.record": _billed,
+    "TurnBegin": _began,
+    "SteerInput": _steered,
     "llm.request": _asked,
+    "usage.record": _billed,
+    **dict.fromkeys(("step.begin", "StepBegin"), _stepped),
+    **dict.fromkeys(("content.part", "ContentPart"), _said),
+    **dict.fromkeys(("tool.call", "ToolCall"), _called),
+    "ToolCallPart": _call_grown,
+    **dict.fromkeys(("tool.result", "ToolResult"), _returned),
+    **dict.fromkeys(("step.end", "StatusUpdate"), _answered),
+    **dict.fromkeys(("turn.ended", "TurnEnd"), _ended),
     **dict.fromkeys(
         (
             *("llm.tools_snapshot", "tools.set_active_tools", "tools.register_user_tool", "tools.update_store"),
@@ -372,15 +335,6 @@ _HANDLERS: dict[str, Handler | None] = {
             *("cron.cursor", "file_history.checkpoint", "file_history.tracked", "plan.revision"),
         )
     ),
-    "TurnBegin": _begun,
-    "StepBegin": _stepped,
-    "SteerInput": _begun,
-    "ContentPart": _told,
-    "ToolCall": _call_begun,
-    "ToolCallPart": _call_grown,
-    "ToolResult": _returned,
-    "StatusUpdate": _status,
-    "TurnEnd": _finished,
     **dict.fromkeys(("StepInterrupted", "CompactionBegin", "CompactionEnd", "ApprovalRequest")),
     **dict.fromkeys(("ApprovalResponse", "ApprovalRequestResolved", "MCPLoadingBegin", "MCPLoadingEnd")),
 }
