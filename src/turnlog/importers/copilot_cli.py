@@ -13,7 +13,7 @@ from ..log.messages import Message, Text
 from ..log.usage import tokens_billed
 from ..providers.openai_chat import PROVIDER
 from ..redaction.store import cut_title
-from .fields import Fields, kind_of
+from .fields import Fields
 from .json_values import mapping, objects, word
 from .parts import called, media, texts, thoughts
 from .protocol import Imported, Origin, hashed_id, with_own_ids
@@ -30,7 +30,7 @@ _USAGE = {
 _USAGE_BEFORE = {"input": "input", "output": "output", "cached": "cachedInput"}
 """The figures of a compaction in earlier versions."""
 _NAME = lazy_pattern(r"(?m)^(?:name|summary):[ \t]*([^\s|>].*?)[ \t]*$")
-_ENVELOPE = ("type", "id", "timestamp", "parentId", "ephemeral", "agentId")
+_ENVELOPE = ("type", "id", "timestamp", "parentId", "ephemeral", "agentId", "parentToolCallId")
 
 
 def read(origin: Origin) -> list[Imported]:
@@ -46,19 +46,21 @@ def read(origin: Origin) -> list[Imported]:
         next(filter(None, map(_session_id, lines)), "") or _named(file) or hashed_id("copilot-cli", lines[0].value)
     )
     for line in lines:
-        entry = Fields(line.value)
-        agent = word(entry.value.get("agentId")) or word(mapping(entry.value.get("data")).get("parentToolCallId"))
+        event, data = line.value, mapping(line.value.get("data"))
+        agent = word(event.get("agentId")) or word(data.get("parentToolCallId"))
         if agent not in writers:
             writers[agent] = SessionWriter(file, "copilot-cli", PROVIDER, beside=True, envelope=_ENVELOPE)
             writers[agent].id, writers[agent].parent = f"{main.id}.agent-{agent}", main.id
         writer = writers[agent]
-        writer.at(entry.get("timestamp"))
-        event, before = word(entry.value.get("id")) or f"line-{line.number}", writer.state.get("event", "")
-        writer.state.setdefault("before", {})[event] = before
-        if entry.value.get("type") != "session.snapshot_rewind":
-            writer.branch(event, before, line.number)
-        writer.state["event"] = event
-        writer.take(entry, line.number, kind_of(entry, "type"), _HANDLERS)
+        writer.at(event.get("timestamp"))
+        event_id, before = word(event.get("id")) or f"line-{line.number}", writer.state.get("event", "")
+        writer.state.setdefault("before", {})[event_id] = before
+        kind = word(event.get("type")) or "unknown"
+        if kind != "session.snapshot_rewind":
+            writer.branch(event_id, before, line.number)
+        writer.state |= {"event": event_id, "kind": kind}
+        rest = {key: value for key, value in event.items() if key not in _ENVELOPE and not (key == "data" and data)}
+        writer.take(Fields({**rest, **data}), line.number, kind, _HANDLERS)
     for writer in writers.values():
         _cut_off(writer)
     return with_own_ids(writer.done() for writer in writers.values())
@@ -85,9 +87,8 @@ def _titled_beside(file: Transcript) -> tuple[str, list[str]]:
     return cut_title(named[1].strip("\"'")) if named else "", [str(path)]
 
 
-def _began(writer: SessionWriter, event: Fields, line: int) -> None:
+def _began(writer: SessionWriter, data: Fields, line: int) -> None:
     _unbilled(writer)
-    data = event.inside("data")
     writer.model = data.text("selectedModel") or writer.model
     _placed(writer, data.inside("context") if "context" in data.value else data)
     data.skip("sessionId", "startTime", "resumeTime", "eventCount", "version")
@@ -98,18 +99,17 @@ def _placed(writer: SessionWriter, context: Fields) -> None:
     writer.facts("context", {key: context.text(key) for key in ("cwd", "gitRoot", "repository", "branch")})
 
 
-def _moved(writer: SessionWriter, event: Fields, line: int) -> None:
-    _placed(writer, event.inside("data"))
+def _moved(writer: SessionWriter, data: Fields, line: int) -> None:
+    _placed(writer, data)
 
 
-def _switched(writer: SessionWriter, event: Fields, line: int) -> None:
-    writer.model = event.inside("data").text("newModel") or writer.model
+def _switched(writer: SessionWriter, data: Fields, line: int) -> None:
+    writer.model = data.text("newModel") or writer.model
     writer.facts("model", {"model": writer.model})
-    event.inside("data").skip("previousModel")
+    data.skip("previousModel")
 
 
-def _instructed(writer: SessionWriter, event: Fields, line: int) -> None:
-    data = event.inside("data")
+def _instructed(writer: SessionWriter, data: Fields, line: int) -> None:
     content = data.text("content")
     data.skip("role")
     if content != writer.state.get("system"):
@@ -117,8 +117,7 @@ def _instructed(writer: SessionWriter, event: Fields, line: int) -> None:
         writer.say("system", texts(content), line)
 
 
-def _asked(writer: SessionWriter, event: Fields, line: int) -> None:
-    data = event.inside("data")
+def _asked(writer: SessionWriter, data: Fields, line: int) -> None:
     content, source = data.text("content"), data.text("source")
     is_program = source not in ("", "user")
     if not is_program:
@@ -136,9 +135,8 @@ def _asked(writer: SessionWriter, event: Fields, line: int) -> None:
     writer.note("user.message", {"sent": sent if sent != content else "", "attachments": others, "source": source})
 
 
-def _thought(writer: SessionWriter, event: Fields, line: int) -> None:
+def _thought(writer: SessionWriter, data: Fields, line: int) -> None:
     """Thinking as an event of its own, which the message before or behind it may repeat."""
-    data = event.inside("data")
     text, before = data.text("content"), writer.state.get("thought", "")
     data.skip("reasoningId")
     if text not in (before, writer.state.get("told", "")):
@@ -146,8 +144,7 @@ def _thought(writer: SessionWriter, event: Fields, line: int) -> None:
         writer.state["thought"] = text
 
 
-def _answered(writer: SessionWriter, event: Fields, line: int) -> None:
-    data = event.inside("data")
+def _answered(writer: SessionWriter, data: Fields, line: int) -> None:
     before, text = writer.state.pop("thought", ""), data.text("reasoningText")
     writer.state["told"] = text
     writer.state.pop("pieces", None)
@@ -164,17 +161,16 @@ def _answered(writer: SessionWriter, event: Fields, line: int) -> None:
         writer.state["calls"][call_id] = True
     written = writer.state.setdefault("written", {})
     written[writer.model] = written.get(writer.model, 0) + tokens_billed(data.get("outputTokens"))
-    data.skip("messageId", "interactionId", "phase", "parentToolCallId", "turnId")
+    data.skip("messageId", "interactionId", "phase", "turnId")
     data.skip("requestId", "serviceRequestId", "apiCallId")
     writer.say("assistant", parts, line, joined=bool(before), model=writer.model)
 
 
-def _piece(writer: SessionWriter, event: Fields, line: int) -> None:
+def _piece(writer: SessionWriter, data: Fields, line: int) -> None:
     """A printed piece of an answer: the whole answer comes behind it, unless the run was broken off."""
-    data = event.inside("data")
     text = data.text("deltaContent", "inputDelta")
     data.skip("messageId", "reasoningId", "phase", "toolCallId", "toolType", "toolName", "totalResponseSizeBytes")
-    writer.state.setdefault("pieces", []).append((event.text("type"), text, line))
+    writer.state.setdefault("pieces", []).append((writer.state["kind"], text, line))
 
 
 def _cut_off(writer: SessionWriter) -> None:
@@ -187,17 +183,15 @@ def _cut_off(writer: SessionWriter) -> None:
     writer.flush()
 
 
-def _started(writer: SessionWriter, event: Fields, line: int) -> None:
+def _started(writer: SessionWriter, data: Fields, line: int) -> None:
     """Remember a call of which no message tells: the user made it, or the message is missing."""
-    data = event.inside("data")
     call_id = data.text("toolCallId")
     call = called(call_id, data.text("toolName"), data.get("arguments"))
     writer.state.setdefault("started", {})[call_id] = (call, line)
     data.skip("mcpToolName", "turnId", "model")
 
 
-def _returned(writer: SessionWriter, event: Fields, line: int) -> None:
-    data = event.inside("data")
+def _returned(writer: SessionWriter, data: Fields, line: int) -> None:
     call_id = data.text("toolCallId")
     call, begun = writer.state.get("started", {}).pop(call_id, (None, 0))
     calls = writer.state.setdefault("calls", {})
@@ -212,11 +206,10 @@ def _returned(writer: SessionWriter, event: Fields, line: int) -> None:
         result.skip("contents")
     said = data.inside("error").text("message") if data.inside("error").value else data.text("error")
     writer.result(call_id, content or said, line, outcome="ok" if data.get("success") is True else "failed")
-    data.skip("interactionId", "model", "toolTelemetry", "turnId", "parentToolCallId")
+    data.skip("interactionId", "model", "toolTelemetry", "turnId")
 
 
-def _compacted(writer: SessionWriter, event: Fields, line: int) -> None:
-    data = event.inside("data")
+def _compacted(writer: SessionWriter, data: Fields, line: int) -> None:
     used = data.inside("compactionTokensUsed")
     keys = _USAGE_BEFORE if "input" in used.value else _USAGE
     model = used.text("model")
@@ -231,17 +224,15 @@ def _compacted(writer: SessionWriter, event: Fields, line: int) -> None:
     writer.usage(used.value, keys, model=model)
 
 
-def _went_back(writer: SessionWriter, event: Fields, line: int) -> None:
-    data = event.inside("data")
+def _went_back(writer: SessionWriter, data: Fields, line: int) -> None:
     target = data.text("upToEventId")
     before = writer.state.get("before", {}).get(target)
     writer.branch(writer.state["event"], target if before is None else before, line)
     data.skip("eventsRemoved")
 
 
-def _billed(writer: SessionWriter, event: Fields, line: int) -> None:
+def _billed(writer: SessionWriter, data: Fields, line: int) -> None:
     """What one answer was billed, which only the printed output tells."""
-    data = event.inside("data")
     model = data.text("model")
     writer.state["is_billed"] = True
     writer.state.pop("written", None)
@@ -249,9 +240,8 @@ def _billed(writer: SessionWriter, event: Fields, line: int) -> None:
     data.skip(*data.value)
 
 
-def _closed(writer: SessionWriter, event: Fields, line: int) -> None:
+def _closed(writer: SessionWriter, data: Fields, line: int) -> None:
     """The end of a run, with what its answers were billed: each run of a session has its own."""
-    data = event.inside("data")
     for model, metrics in mapping(data.get("modelMetrics")).items():
         usage = mapping(metrics).get("usage")
         if not writer.state.get("is_billed"):
@@ -272,25 +262,25 @@ def _unbilled(writer: SessionWriter) -> None:
         writer.usage({"outputTokens": tokens}, _USAGE, model=model)
 
 
-def _aborted(writer: SessionWriter, event: Fields, line: int) -> None:
+def _aborted(writer: SessionWriter, data: Fields, line: int) -> None:
     _cut_off(writer)
-    writer.end("cancelled", event.inside("data").text("reason"))
+    writer.end("cancelled", data.text("reason"))
 
 
-def _printed_end(writer: SessionWriter, event: Fields, line: int) -> None:
-    event.skip("sessionId")
+def _printed_end(writer: SessionWriter, data: Fields, line: int) -> None:
+    data.skip("sessionId")
     _cut_off(writer)
     _unbilled(writer)
-    writer.end("failed" if event.get("exitCode") else "completed")
+    writer.end("failed" if data.get("exitCode") else "completed")
 
 
-def _unsaid(writer: SessionWriter, event: Fields, line: int) -> None:
+def _unsaid(writer: SessionWriter, data: Fields, line: int) -> None:
     """Events that say only that something began or ended."""
-    event.skip("data")
+    data.skip(*data.value)
 
 
-def _titled(writer: SessionWriter, event: Fields, line: int) -> None:
-    writer.title = event.inside("data").text("title") or writer.title
+def _titled(writer: SessionWriter, data: Fields, line: int) -> None:
+    writer.title = data.text("title") or writer.title
 
 
 _HANDLERS: dict[str, Handler | None] = {
