@@ -216,7 +216,7 @@ def _compacted(writer: SessionWriter, data: Fields, line: int) -> None:
     used.skip(*used.value)
     summary = data.text("summaryContent")
     writer.flush()
-    if summary and data.get("success") is not False and writer.log.last:
+    if summary and data.get("success") is not False and writer.log.messages:
         shown = [Message("user", (Text(summary),), by_program=True)]
         writer.log.compacted(1, writer.log.last, "Copilot CLI compacted", {}, shown)
     elif summary:

@@ -85,7 +85,8 @@ def _time(text: str) -> str:
     if sent is None or sent[1] not in _MONTHS:
         return ""
     hour = int(sent[4]) % 12 + 12 * (sent[6] == "PM")
-    zone = timedelta(hours=int(sent[7] or 0), minutes=int(sent[8] or 0))
+    ahead = timedelta(hours=abs(int(sent[7] or 0)), minutes=int(sent[8] or 0))
+    zone = -ahead if (sent[7] or "").startswith("-") else ahead
     try:
         day = int(sent[3]), _MONTHS.index(sent[1]) + 1, int(sent[2])
         return datetime(*day, hour, int(sent[5]), tzinfo=timezone(zone)).isoformat()

@@ -39,8 +39,9 @@ class PatchEdit(Struct):
 def edits_in(call: ToolCall) -> list[PatchEdit]:
     """The edits of a call of `apply_patch`, or of a shell call whose command is `apply_patch`."""
     text = call.raw_arguments
-    candidates = [text] if call.name == "apply_patch" else []
-    if call.name == "apply_patch" or _COMMAND.search(text):
+    is_patch = words_of(call.name) == "apply_patch"
+    candidates = [text, *([call.arguments] if isinstance(call.arguments, str) else [])] if is_patch else []
+    if is_patch or _COMMAND.search(text):
         candidates += _words(call.arguments)
     patch = next((patch for text in candidates if (patch := _PATCH.search(text))), None)
     return [] if patch is None else _edits(patch[1].split("\n")[:-1])
@@ -100,7 +101,7 @@ def _updated(before: bytes, edit: PatchEdit) -> bytes | None:
             return None
         lines[start : start + len(old)] = new
         place = start + len(new)
-    return ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
+    return _bytes("\n".join(lines) + "\n")
 
 
 _PATHS = (
@@ -165,4 +166,12 @@ def _edited(before: bytes, pairs: Iterable[tuple[str, str]], *, is_all: bool) ->
         if old not in text:
             return None
         text = text.replace(old, new) if is_all else text.replace(old, new, 1)
-    return text.encode("utf-8", "surrogateescape")
+    return _bytes(text)
+
+
+def _bytes(text: str) -> bytes | None:
+    """The text of a file that was read with its undecodable bytes escaped; None if it has other surrogates."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return None

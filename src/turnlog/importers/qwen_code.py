@@ -168,7 +168,7 @@ def _compressed(writer: SessionWriter, entry: Fields, line: int) -> None:
     shown = _messages(writer, objects(payload.get("compressedHistory")), line)
     info = mapping(payload.get("info"))
     writer.flush()
-    if info.get("compressionStatus") in (1, None) and shown and writer.log.last:
+    if info.get("compressionStatus") in (1, None) and shown and writer.log.messages:
         writer.log.at(entry.value.get("timestamp"))
         writer.log.compacted(1, writer.log.last, "qwen-code compressed", dict(info), shown)
     else:

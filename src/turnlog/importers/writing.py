@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from math import isfinite
 from typing import Any
 
 from msgspec.structs import replace
 
 from ..log.messages import Message, Outcome, Part, Text, ToolCall, ToolResult
+from ..log.origins import PROGRAM
 from ..log.records import Body, MessageRecord, Note, PartialAnswer, UsageRecord
 from ..log.usage import Usage, is_uncounted, tokens_billed
 from ..models.makers import makers
@@ -33,7 +33,7 @@ from .unread import unread_keys
 
 class SessionWriter:
     """Collects one session of `file`. `form` is the name of its format; `provider` the API whose form its messages
-    have, or that its model is spoken to in.
+    have, or that its model is spoken to in. `agent` is the program that wrote it, by default `form`; "" for none.
 
     `id`, `title`, `parent`, `model` and `files` are set while entries are read; `state` is for the format's own use.
     Of entries, the keys in `envelope` are left out of notes: the kind, ids, times. If `is_silent`, the program keeps no
@@ -46,12 +46,15 @@ class SessionWriter:
         form: str,
         provider: Provider,
         *,
+        agent: str | None = None,
         beside: bool = False,
         envelope: Iterable[str] = ("type", "id", "uuid", "timestamp"),
         is_silent: bool = False,
     ) -> None:
         self.file, self.form, self.provider = file, form, provider
         self.log = Drafting(file, beside=beside)
+        if name := form if agent is None else agent:
+            self.log.note(PROGRAM, {"agent": name})
         self.id = self.title = self.parent = self.model = ""
         self.files: list[str] = []
         self.state: dict[str, Any] = {}
@@ -66,7 +69,7 @@ class SessionWriter:
         self._open_of: dict[str, list[int]] = {}
         self._numbered = self._calls = self._content = 0
         self._silent: list[ToolCall] = []
-        self._after: dict[str, int] = {"": 0}
+        self._after: dict[str, int] = {"": self.log.last}
         self._left: list[str] = []
         self._leaf = ""
 
@@ -318,7 +321,8 @@ class SessionWriter:
         figures = {field: [within(raw, *path.split(".")) for path in paths.split()] for field, paths in keys.items()}
         if not any(tokens_billed(value) for values in figures.values() for value in values):
             return
-        charged = Decimal(str(cost)) if isinstance(cost, (int, float)) and cost > 0 and isfinite(cost) else None
+        is_cost = type(cost) in (int, float) and 0 < cost < 1e9
+        charged = Decimal(str(cost)) if is_cost else None
         sums: dict[str, Any] = {field: sum(map(tokens_billed, values)) for field, values in figures.items()}
         known = [value for values in figures.values() for value in values]
         is_missing = any(values[0] is None for field, values in figures.items() if field in ("input", "output"))
