@@ -50,7 +50,9 @@ def _read_one(origin: Origin, parent: str) -> list[Imported]:
     lines = file.objects("line")
     if not any(_unwrapped(line.value)[0] in _HANDLERS for line in lines):
         raise file.refused("line of Kimi", "give a wire.jsonl of ~/.kimi-code/sessions or ~/.kimi/sessions")
-    main = SessionWriter(file, "kimi-code", PROVIDER, envelope=_ENVELOPE)
+    is_older = any("payload" in mapping(line.value.get("message")) for line in lines[:2])
+    program = "kimi-cli" if is_older else "kimi-code"
+    main = SessionWriter(file, "kimi-code", PROVIDER, envelope=_ENVELOPE, agent=program)
     writers = {"": main}
     _describe(main, parent)
     first = (line.value for line in lines if line.value.keys() & {"time", "timestamp", "created_at"})
@@ -62,13 +64,12 @@ def _read_one(origin: Origin, parent: str) -> list[Imported]:
             agent = word(value.get("task_tool_call_id"))
             kind, value = _unwrapped({"message": value.get("event")})
         if agent not in writers:
-            writers[agent] = SessionWriter(file, "kimi-code", PROVIDER, beside=True, envelope=_ENVELOPE)
+            writers[agent] = SessionWriter(file, "kimi-code", PROVIDER, beside=True, envelope=_ENVELOPE, agent=program)
             writers[agent].id, writers[agent].parent = f"{main.id}.agent-{agent}", main.id
         writer = writers[agent]
-        if kind != "ToolCallPart":
+        if kind != "ToolCallPart" and "call" in writer.state:
             _call_made(writer)
-        times = (line.value.get(key) for key in ("time", "timestamp", "created_at"))
-        writer.at(next((time for time in times if time is not None), None))
+        writer.at(line.value.get("time") or line.value.get("timestamp") or line.value.get("created_at"))
         writer.take(Fields(value), line.number, kind, _HANDLERS)
     for writer in writers.values():
         call_id, name, arguments, at = writer.state.get("call", ("", "", {}, 0))
@@ -82,14 +83,14 @@ def _read_one(origin: Origin, parent: str) -> list[Imported]:
 def _unwrapped(line: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The kind of a line and its fields: those of the event or message in it, if it is one that wraps another."""
     kind = word(line.get("type"))
-    outer, key = ("event", "") if kind == "context.append_loop_event" else ("" if kind else "message", "payload")
-    inner = mapping(line.get(outer))
-    if not inner:
+    outer = "event" if kind == "context.append_loop_event" else "" if kind else "message"
+    inner = line.get(outer)
+    if not isinstance(inner, dict) or not inner:
         return kind or "unknown", dict(line)
-    kind = word(inner.get("type")) or "unknown"
-    rest = {name: value for name, value in line.items() if name not in (outer, *_ENVELOPE)}
-    value = inner.get(key) if key else inner
-    return kind, {**rest, **value} if isinstance(value, dict) else {**rest, key: value}
+    value = inner if outer == "event" else inner.get("payload")
+    fields = value if isinstance(value, dict) else {"payload": value}
+    rest = {name: each for name, each in line.items() if name != outer and name not in _ENVELOPE}
+    return word(inner.get("type")) or "unknown", {**rest, **fields}
 
 
 def _describe(writer: SessionWriter, parent: str) -> None:

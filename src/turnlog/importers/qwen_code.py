@@ -53,8 +53,11 @@ def read(origin: Origin) -> list[Imported]:
         kind = kind_of(entry, "subtype") if kind == "system" else kind
         _follow(writer, entry, kind, line.number)
         if kind in _MOVING:
-            writer.log.files.work_in(entry.value.get("cwd"))
-            writer.facts("context", {"cwd": entry.text("cwd"), "gitBranch": entry.text("gitBranch")})
+            place = {"cwd": word(line.value.get("cwd")), "gitBranch": word(line.value.get("gitBranch"))}
+            if place != writer.state.get("place"):
+                writer.state["place"] = place
+                writer.log.files.work_in(place["cwd"])
+                writer.facts("context", place)
         entry.skip("cwd", "gitBranch")
         writer.take(entry, line.number, kind, _HANDLERS)
     writer.id = writer.id or (file.path.stem if file.path else hashed_id("qwen-code", lines[0].value))
