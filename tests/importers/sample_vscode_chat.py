@@ -44,6 +44,13 @@ _TERMINAL = {
 }
 _URI = {"scheme": "file", "path": "/w/my app/b.go"}
 _EDITS = {"kind": "textEditGroup", "uri": _URI, "edits": [[{"text": "package of mine", "range": {}}]], "done": True}
+_TREE = {
+    "type": 1,
+    "children": [
+        {"type": 2, "text": "Hardanger and so on"},
+        {"type": 1, "children": [{"type": 2, "lineBreakBefore": True, "text": "Sogne, far up north"}]},
+    ],
+}
 _METADATA = {
     "renderedUserMessage": [{"type": 1, "text": "<context>the files</context> Name the fjords of Norway"}],
     "promptTokens": 70375,
@@ -65,7 +72,7 @@ _METADATA = {
     "toolCallResults": {
         "c1": _result("the file was created"),
         "c2__vscode-17": _result("it did not build"),
-        "c3": {"$mid": 20, "content": [{"$mid": 22, "value": {"node": {"text": "a tree of things"}}}]},
+        "c3": {"$mid": 20, "content": [{"$mid": 22, "value": {"node": _TREE}}]},
     },
 }
 _OLDER = _request(

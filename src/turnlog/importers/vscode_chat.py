@@ -8,6 +8,7 @@ of them, is only in the metadata of an answer (`toolCallRounds`, `toolCallResult
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -256,10 +257,19 @@ def _told(run: Fields) -> str:
 
 
 def _content(result: Any) -> Any:
-    """The content of a result: its texts, or all of it as JSON if it has other parts."""
-    parts = objects(within(result, "content"))
-    told = [word(part.get("value")) for part in parts]
-    return "\n".join(told) if parts and all(told) else result
+    """The content of a result: its texts, or all of it as JSON if it has other parts. A part is a text, or a tree of
+    nodes around texts (that of prompt-tsx)."""
+    values = [part.get("value") for part in objects(within(result, "content"))]
+    told = [word(value) or "".join(_texts_in(within(value, "node"))).strip("\n") for value in values]
+    return "\n".join(told) if told and all(told) else result
+
+
+def _texts_in(node: Any) -> Iterator[str]:
+    text = within(node, "text")
+    if isinstance(text, str):
+        yield "\n" * (within(node, "lineBreakBefore") is True) + text
+    for child in items(within(node, "children")):
+        yield from _texts_in(child)
 
 
 # -- what was shown --------------------------------------------------------------------------------
