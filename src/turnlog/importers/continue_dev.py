@@ -9,11 +9,10 @@ from __future__ import annotations
 from ..log.messages import Message, Outcome, Part, Text
 from ..providers.openai_chat import PROVIDER
 from .fields import Fields
-from .json_values import items, mapping, objects, word
+from .json_values import items, mapping, objects, path_of, word
 from .parts import called, shown, thoughts
 from .protocol import Imported, Origin, hashed_id
 from .transcript import Transcript
-from .vscode_chat import path_of
 from .writing import Handler, SessionWriter
 
 _USAGE = {

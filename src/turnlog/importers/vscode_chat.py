@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -20,7 +19,7 @@ from ..log.messages import Outcome, Part, Reasoning, Text
 from ..log.records import FileChange
 from ..providers.openai_chat import PROVIDER
 from .fields import Fields, as_text
-from .json_values import items, mapping, objects, within, word
+from .json_values import items, mapping, objects, path_of, within, word
 from .parts import called, texts, thoughts
 from .protocol import Imported, Origin, hashed_id
 from .repeats import is_empty
@@ -111,14 +110,6 @@ def _folder(path: Path | None) -> tuple[str, list[str]]:
     except (ValueError, OSError, RecursionError):
         facts = None
     return path_of(mapping(facts).get("folder")), [str(beside)]
-
-
-def path_of(place: Any) -> str:
-    """The path of a URI, as text or as VS Code's object."""
-    if isinstance(place, dict):
-        return word(place.get("fsPath")) or word(place.get("path")) or path_of(place.get("uri"))
-    path = unquote(urlsplit(place).path) if word(place).startswith(("file:", "vscode-remote:")) else word(place)
-    return path[1:] if path[2:3] == ":" and path[:1] == "/" else path  # /c:/w
 
 
 # -- requests --------------------------------------------------------------------------------------
