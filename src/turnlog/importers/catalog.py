@@ -159,22 +159,37 @@ FORMATS: tuple[Importer, ...] = (
     Importer(
         name="copilot-cli",
         title="the events of a session of GitHub Copilot CLI",
-        marks=(
-            "type=session.start data.sessionId",
-            "type=user.message data.content",
-            "type=assistant.message data.content",
-        ),
+        module="copilot_cli",
+        marks=("type=session.start data", "type=user.message data", "type=assistant.message data"),
+        where=(".copilot/session-state/*/events.jsonl", ".copilot/session-state/*.jsonl"),
+        beside=("workspace.yaml",),
+        checked="2026-11: no whole real file found; github/copilot-sdk@0341812 (documentation), parts of 3 captures",
     ),
     Importer(
         name="vscode-chat",
-        title="a chat of VS Code",
-        marks=("requests[].message.text requests[].response[]",),
+        title="a chat of VS Code, or of an editor built like it",
+        module="vscode_chat",
+        marks=(
+            "requests[].message.text requests[].response[]",
+            "requests[].message responderUsername",
+            "requests[] sessionId creationDate",
+            "kind v.sessionId v.requests",
+            "kind k v",
+        ),
+        where=(
+            "<editor>/workspaceStorage/*/chatSessions/*.json*",
+            "<editor>/globalStorage/emptyWindowChatSessions/*.json*",
+            "<editor>/globalStorage/transferredChatSessions/*.json*",
+        ),
+        checked="2026-11: no whole real file found; microsoft/vscode@03d43368 (the log), 2 fixtures",
     ),
     Importer(
         name="qwen-code",
         title="a session of qwen-code",
-        near="claude-code, but messages have `parts`",
-        marks=("parentUuid message.parts[]",),
+        module="qwen_code",
+        marks=("parentUuid message.parts[]", "parentUuid type=system systemPayload"),
+        where=(".qwen/projects/*/chats/*.jsonl",),
+        checked="2026-11: no whole real file found; QwenLM/qwen-code@015346f1 (types), 2 fixtures",
     ),
     Importer(
         name="zed",
@@ -207,8 +222,20 @@ FORMATS: tuple[Importer, ...] = (
     ),
     Importer(
         name="kimi-code",
-        title="a session of kimi-code",
-        marks=("type=turn.prompt", "type=context.append_message"),
+        title="a session of Kimi Code, or of kimi-cli before it",
+        module="kimi",
+        marks=(
+            "type=metadata protocol_version time",
+            "type=metadata protocol_version message.payload",
+            "type=turn.prompt input",
+            "type=context.append_message message.role",
+            "type=context.append_loop_event event.type",
+            "message.type=TurnBegin message.payload",
+        ),
+        # Not `agents/agent-N`, which are imported with `main`.
+        where=(".kimi-code/sessions/*/*/agents/main/wire.jsonl",),
+        also={"kimi-cli": (".kimi/sessions/*/*/wire.jsonl",)},
+        checked="2026-11: 2 real sessions of Kimi Code 1.4, a fixture of kimi-cli",
     ),
     Importer(name="otel-genai", title="OpenTelemetry spans", marks=("resourceSpans[]",)),
     Importer(
@@ -273,8 +300,10 @@ FORMATS: tuple[Importer, ...] = (
     Importer(
         name="continue",
         title="a session of Continue",
-        near="request bodies, but messages are in `history`",
-        marks=("history[].message.role",),
+        module="continue_dev",
+        marks=("history[].message.role", "history[] sessionId workspaceDirectory"),
+        where=(".continue/sessions/*-*.json",),  # not sessions.json, the list of them
+        checked="2026-11: no real file found; fixtures of 6 readers",
     ),
     Importer(
         name="crush",

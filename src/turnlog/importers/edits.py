@@ -173,7 +173,7 @@ def record_call(
     elif content and (_WRITING.search(name) or deed in ("create", "write")):
         if files.last_content(path) is not None:
             files.replaced(path, lambda _: content.encode("utf-8", "surrogatepass"), call_record)
-        elif known.is_new or _CREATED.search(said[:400]) or deed == "create":
+        elif known.is_new or _CREATED.search(said[:400]) or "create" in (deed, name.partition("_")[0]):
             files.created(path, content, call_record)
         else:
             files.modified(path, None, content, call_record)

@@ -66,6 +66,10 @@ class ChangedFiles:
         name = self._last_contents.get(place_of(path, self.root))
         return None if name is None else self._blobs.get(name)
 
+    def seen(self, path: str, content: str) -> None:
+        """Remember the content of a file, which the transcript shows before a change."""
+        self._last_contents[place_of(path, self.root)] = self._blob(content.encode("utf-8", "surrogatepass"))
+
     def created(self, path: str, after: Any, call_record: int) -> None:
         """Record that a file was created; `after` is its text, if it is known."""
         self._change(path, "created", None, _bytes(after), call_record)

@@ -74,6 +74,7 @@ class SessionWriter:
         self._known: dict[str, KnownChange] = {}
         self._silent: list[ToolCall] = []
         self._after: dict[str, int] = {"": self.log.last}
+        self._left: list[str] = []
         self._leaf = ""
 
     # -- entries ---------------------------------------------------------------------------------
@@ -116,8 +117,10 @@ class SessionWriter:
     def branch(self, entry_id: str, parent: str, line: int = 0) -> None:
         """Say which entry comes next, in a tree of entries. If it does not follow the entry before it, the user went
         back to its parent, and a rewind is recorded."""
-        self._after.setdefault(self._leaf, self.log.last + bool(self._parts) + len(self._notes))
-        if parent != self._leaf and parent not in self._after:
+        self._left.append(self._leaf)
+        if not self._parts:
+            self._settle()
+        if parent != self._leaf and parent not in {*self._after, *self._left}:
             what = f"its parent {parent!r} is not in the file; it was read as following the entry before it"
             self.log.warn(line, what, "nothing")
         elif parent != self._leaf:
@@ -126,6 +129,12 @@ class SessionWriter:
                 self.log.at(self._time)
                 self.log.rewound(self._after[parent] + 1, "the user went back and took another branch")
         self._leaf = entry_id
+
+    def _settle(self) -> None:
+        """Note the last record of the entries that were left: with all that their message adds, as changed files."""
+        for entry in self._left:
+            self._after.setdefault(entry, self.log.last)
+        self._left.clear()
 
     # -- the conversation ------------------------------------------------------------------------
 
@@ -211,6 +220,7 @@ class SessionWriter:
         source = about.pop("source", "") or f"line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}" * bool(lines)
         self._record(message, 0, {**about, "source": source}, interrupted)
         self._add_notes()
+        self._settle()
 
     def _add_notes(self) -> None:
         notes, self._notes = self._notes, []

@@ -1,0 +1,341 @@
+"""Sessions of two programs for Kimi: Kimi Code, `~/.kimi-code/sessions/<folder>/<session>/agents/main/wire.jsonl`, and
+kimi-cli before it, `~/.kimi/sessions/<folder>/<session>/wire.jsonl`.
+
+Lines of Kimi Code have dotted kinds, those of kimi-cli hold a message with a payload. Kimi Code writes a prompt when it
+is typed, and again when the model is given it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ..log.messages import Message, Outcome, Part, Text, ToolResult
+from ..log.records import Decision, MessageRecord, Note
+from ..providers.openai_chat import PROVIDER
+from .fields import Fields
+from .json_values import items, mapping, word
+from .parts import called, shown, texts, thoughts
+from .protocol import Imported, Origin, hashed_id, with_own_ids, with_subagents
+from .transcript import Transcript
+from .writing import Handler, SessionWriter
+
+_ENVELOPE = ("type", "time", "timestamp", "agentId", "uuid", "turnId", "step", "stepUuid", "parentUuid")
+_USAGE = {
+    "input": "inputOther inputCacheRead inputCacheCreation",
+    "output": "output",
+    "cached": "inputCacheRead",
+    "cache_write": "inputCacheCreation",
+}
+_USAGE_BEFORE = {
+    "input": "input_other input_cache_read input_cache_creation",
+    "output": "output",
+    "cached": "input_cache_read",
+    "cache_write": "input_cache_creation",
+}
+
+
+def read(origin: Origin) -> list[Imported]:
+    """The session, then those of its subagents."""
+    sessions = _read_one(origin, "")
+    folder = origin.parent if not isinstance(origin, bytes) and origin.parent.name == "main" else None
+    agents = folder.parent.glob("*/wire.jsonl") if folder is not None else ()
+    others = [path for path in agents if path.parent != folder]
+    return with_subagents(sessions, others, lambda path: _read_one(path, sessions[0].session_id))
+
+
+def _read_one(origin: Origin, parent: str) -> list[Imported]:
+    file = Transcript(origin)
+    lines = file.objects("line")
+    if not any(_unwrapped(line.value)[0] in _HANDLERS for line in lines):
+        raise file.refused("line of Kimi", "give a wire.jsonl of ~/.kimi-code/sessions or ~/.kimi/sessions")
+    is_older = any("payload" in mapping(line.value.get("message")) for line in lines[:2])
+    program = "kimi-cli" if is_older else "kimi-code"
+    main = SessionWriter(file, "kimi-code", PROVIDER, envelope=_ENVELOPE, agent=program)
+    writers = {"": main}
+    _describe(main, parent)
+    first = (line.value for line in lines if line.value.keys() & {"time", "timestamp", "created_at"})
+    main.id = main.id or hashed_id("kimi-code", next(first, lines[0].value))
+    for line in lines:
+        kind, value = _unwrapped(line.value)
+        agent = ""
+        while kind == "SubagentEvent":
+            agent = word(value.get("task_tool_call_id"))
+            kind, value = _unwrapped({"message": value.get("event")})
+        if agent not in writers:
+            writers[agent] = SessionWriter(file, "kimi-code", PROVIDER, beside=True, envelope=_ENVELOPE, agent=program)
+            writers[agent].id, writers[agent].parent = f"{main.id}.agent-{agent}", main.id
+        writer = writers[agent]
+        if kind != "ToolCallPart" and "call" in writer.state:
+            _call_made(writer)
+        writer.at(line.value.get("time") or line.value.get("timestamp") or line.value.get("created_at"))
+        writer.take(Fields(value), line.number, kind, _HANDLERS)
+    for writer in writers.values():
+        call_id, name, arguments, at = writer.state.get("call", ("", "", {}, 0))
+        if called(call_id, name, arguments).raw and not word(arguments).rstrip().endswith("}"):
+            file.warn(at, f"left out: the arguments of the last call, of {name!r}, are cut off: {arguments!r}")
+        else:
+            _call_made(writer)
+    return with_own_ids(writer.done() for writer in writers.values())
+
+
+def _unwrapped(line: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The kind of a line and its fields: those of the event or message in it, if it is one that wraps another."""
+    kind = word(line.get("type"))
+    outer = "event" if kind == "context.append_loop_event" else "" if kind else "message"
+    inner = line.get(outer)
+    if not isinstance(inner, dict) or not inner:
+        return kind or "unknown", dict(line)
+    value = inner if outer == "event" else inner.get("payload")
+    fields = value if isinstance(value, dict) else {"payload": value}
+    rest = {name: each for name, each in line.items() if name != outer and name not in _ENVELOPE}
+    return word(inner.get("type")) or "unknown", {**rest, **fields}
+
+
+def _describe(writer: SessionWriter, parent: str) -> None:
+    """Set the id from the folders of the file, and title and folder from the `state.json` of its session."""
+    path = writer.file.path
+    if path is None or path.name != "wire.jsonl":
+        return
+    is_agent = path.parent.parent.name == "agents"
+    session = path.parents[2] if is_agent else path.parent
+    writer.parent = parent
+    writer.id = f"{session.name}.{path.parent.name}" if is_agent and path.parent.name != "main" else session.name
+    state = session / "state.json"
+    if state.is_file():
+        writer.files = [str(state)]
+        try:
+            facts = mapping(json.loads(state.read_bytes()))
+        except (ValueError, OSError, RecursionError):
+            facts = {}
+        writer.title = "" if parent else word(facts.get("title"))
+        _placed(writer, word(facts.get("cwd")) or word(facts.get("workDir")))
+
+
+def _placed(writer: SessionWriter, folder: str) -> None:
+    writer.log.files.work_in(folder)
+    writer.facts("context", {"cwd": folder})
+
+
+def _configured(writer: SessionWriter, entry: Fields, line: int) -> None:
+    prompt, folder = entry.text("systemPrompt"), entry.text("cwd")
+    writer.model = entry.text("modelAlias").rpartition("/")[2] or writer.model
+    if folder:
+        _placed(writer, folder)
+    if prompt and prompt != writer.state.get("system"):
+        writer.state["system"] = prompt
+        writer.say("system", texts(prompt), line)
+    writer.facts("config", entry.unread())
+    entry.skip(*entry.value)
+
+
+def _prompted(writer: SessionWriter, entry: Fields, line: int) -> None:
+    """A prompt that was typed: a note, until the message with it comes."""
+    if entry.value.get("type") == "turn.prompt":
+        writer.turn(f"line-{line}")
+    content = entry.get("input")
+    entry.skip("origin")
+    parts = shown(content, writer.log.blob)
+    text = "\n".join(part.text for part in parts if isinstance(part, Text))
+    if text:
+        writer.add(Note(topic="prompt", data={"text": text}))
+        writer.log.echo("prompt", "text")
+
+
+def _began(writer: SessionWriter, entry: Fields, line: int) -> None:
+    writer.turn(f"line-{line}")
+    _steered(writer, entry, line)
+
+
+def _steered(writer: SessionWriter, entry: Fields, line: int) -> None:
+    writer.say("user", _parts(writer, entry.get("user_input")), line)
+
+
+def _appended(writer: SessionWriter, entry: Fields, line: int) -> None:
+    message = entry.inside("message")
+    role, content = message.text("role"), message.get("content")
+    is_program = message.inside("origin").text("kind") not in ("", "user")
+    if role == "tool":
+        writer.result(message.text("toolCallId"), content, line)
+        return
+    parts = _parts(writer, content)
+    for call in message.each("toolCalls"):
+        function = call.inside("function") if "function" in call.value else call
+        call.skip("type")
+        parts.append(called(call.text("id"), function.text("name"), function.get("arguments", "args")))
+    role = role if role in ("assistant", "system") else "user"
+    writer.say(role, parts, line, by_program=is_program and role == "user")
+    writer.flush()
+
+
+def _parts(writer: SessionWriter, content: Any) -> list[Part]:
+    """The parts of a message: thinking, and what else can be shown."""
+    parts: list[Part] = []
+    for block in [content] if isinstance(content, (str, dict)) else items(content):
+        if isinstance(block, dict) and block.get("type") == "think":
+            encrypted = word(block.get("encrypted"))
+            parts += thoughts(word(block.get("think")), PROVIDER.name, encrypted=encrypted)
+        else:
+            parts += shown(block, writer.log.blob)
+    return parts
+
+
+def _stepped(writer: SessionWriter, entry: Fields, line: int) -> None:
+    writer.flush()
+    entry.skip("n")
+
+
+def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
+    part = entry.get("part") if "part" in entry.value else dict(entry.value)
+    writer.say("assistant", _parts(writer, part), line, joined=True)
+    entry.skip(*entry.value)
+
+
+def _called(writer: SessionWriter, entry: Fields, line: int) -> None:
+    """Remember a call: kimi-cli writes pieces of its arguments behind it."""
+    function = entry.inside("function") if "function" in entry.value else entry
+    display = entry.inside("display")
+    if folder := word(display.value.get("cwd")):
+        _placed(writer, folder)
+    display.skip(*display.value)
+    entry.skip("description")
+    call_id = entry.text("toolCallId", "id")
+    writer.state["call"] = [call_id, function.text("name"), function.get("args", "arguments"), line]
+
+
+def _call_grown(writer: SessionWriter, entry: Fields, line: int) -> None:
+    piece, call = entry.text("arguments_part"), writer.state.get("call")
+    if call is None:
+        writer.log.count("arguments of no call", line)
+        writer.note("ToolCallPart", {"arguments": piece})
+    else:
+        call[2] = word(call[2]) + piece
+
+
+def _call_made(writer: SessionWriter) -> None:
+    if call := writer.state.pop("call", None):
+        writer.say("assistant", [called(*call[:3])], call[3], joined=True)
+
+
+def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
+    result = entry.inside("result" if "result" in entry.value else "return_value")
+    outcome: Outcome = "failed" if result.get("isError", "is_error") is True else "ok"
+    content = result.get("output") or result.text("message")
+    writer.result(entry.text("toolCallId", "tool_call_id"), content, line, outcome=outcome)
+
+
+def _answered(writer: SessionWriter, entry: Fields, line: int) -> None:
+    """The end of a step, or its figures."""
+    usage = entry.get("usage", "token_usage")
+    writer.usage(usage, _USAGE if "inputOther" in mapping(usage) else _USAGE_BEFORE)
+    writer.state["usage"] = usage
+    entry.skip("messageId", "llmFirstTokenLatencyMs", "llmStreamDurationMs", "finishReason")
+    entry.skip("context_usage", "context_tokens", "max_context_tokens", "message_id", "plan_mode")
+
+
+def _billed(writer: SessionWriter, entry: Fields, line: int) -> None:
+    """Usage, which the end of a step told already, but for that of compactions."""
+    usage, model = entry.get("usage"), entry.text("model").rpartition("/")[2]
+    entry.skip("usageScope")
+    if usage != writer.state.pop("usage", None):
+        writer.usage(usage, _USAGE, model=model)
+
+
+def _asked(writer: SessionWriter, entry: Fields, line: int) -> None:
+    writer.model = entry.text("model").rpartition("/")[2] or writer.model
+    writer.facts("request", {key: entry.get(key) for key in ("provider", "thinkingEffort", "maxTokens", "attempt")})
+    entry.skip(*entry.value)
+
+
+def _cancelled(writer: SessionWriter, entry: Fields, line: int) -> None:
+    if writer.log.turn:
+        writer.end("cancelled")
+
+
+def _ended(writer: SessionWriter, entry: Fields, line: int) -> None:
+    if writer.log.turn:
+        writer.end("completed")
+
+
+def _context(writer: SessionWriter) -> list[int]:
+    """The record of each message that the program has in its context: results are messages of their own there."""
+    writer.flush()
+    context: list[int] = writer.state.setdefault("context", [])
+    for number in range(writer.state.get("seen", 0) + 1, writer.log.last + 1):
+        body = writer.log.drafts[number - 1].body
+        if isinstance(body, MessageRecord) and body.message.role != "system":
+            context += [number] * max(1, sum(isinstance(part, ToolResult) for part in body.message.parts))
+    writer.state["seen"] = writer.log.last
+    return context
+
+
+def _compacted(writer: SessionWriter, entry: Fields, line: int) -> None:
+    """A summary takes the place of the first messages of the context."""
+    summary, count, context = entry.text("summary"), entry.get("compactedCount"), _context(writer)
+    number = count if type(count) is int and 0 < count <= len(context) else len(context)
+    if summary and number:
+        message = Message("user", (Text(summary),), by_program=True)
+        writer.log.compacted(context[0], context[number - 1], "Kimi Code compacted", {}, [message])
+        writer.state["context"] = [context[0], *context[number:]]
+    elif summary:
+        writer.note("compaction", {"summary": summary})
+
+
+def _cleared(writer: SessionWriter, entry: Fields, line: int) -> None:
+    if context := _context(writer):
+        writer.add(Decision(action="clear", first=context[0], last=writer.log.last, why="the user cleared the context"))
+        context.clear()
+
+
+def _undone(writer: SessionWriter, entry: Fields, line: int) -> None:
+    """Take back the last prompts of the user, and what came after."""
+    count, context = entry.get("count"), _context(writer)
+    bodies = [(number, writer.log.drafts[number - 1].body) for number in dict.fromkeys(context)]
+    prompts = [number for number, body in bodies if isinstance(body, MessageRecord) and _is_prompt(body.message)]
+    if type(count) is int and 0 < count <= len(prompts):
+        writer.log.rewound(prompts[-count], "the user took prompts back")
+        writer.state["context"] = [number for number in context if number < prompts[-count]]
+
+
+def _is_prompt(message: Message) -> bool:
+    has_results = any(isinstance(part, ToolResult) for part in message.parts)
+    return message.role == "user" and not message.by_program and not has_results
+
+
+_HANDLERS: dict[str, Handler | None] = {
+    "metadata": None,
+    "config.update": _configured,
+    "profile.bind": _configured,
+    "turn.prompt": _prompted,
+    "turn.steer": _prompted,
+    "turn.cancel": _cancelled,
+    "context.append_message": _appended,
+    "context.apply_compaction": _compacted,
+    "context.clear": _cleared,
+    "context.undo": _undone,
+    "TurnBegin": _began,
+    "SteerInput": _steered,
+    "llm.request": _asked,
+    "usage.record": _billed,
+    **dict.fromkeys(("step.begin", "StepBegin"), _stepped),
+    **dict.fromkeys(("content.part", "ContentPart"), _said),
+    **dict.fromkeys(("tool.call", "ToolCall"), _called),
+    "ToolCallPart": _call_grown,
+    **dict.fromkeys(("tool.result", "ToolResult"), _returned),
+    **dict.fromkeys(("step.end", "StatusUpdate"), _answered),
+    **dict.fromkeys(("turn.ended", "TurnEnd"), _ended),
+    **dict.fromkeys(
+        (
+            *("llm.tools_snapshot", "tools.set_active_tools", "tools.register_user_tool", "tools.update_store"),
+            *("tools.unregister_user_tool", "permission.set_mode", "permission.record_approval_result", "forked"),
+            *("full_compaction.begin", "full_compaction.cancel", "full_compaction.complete", "micro_compaction.apply"),
+            *("plan_mode.enter", "plan_mode.cancel", "plan_mode.exit", "swarm_mode.enter", "swarm_mode.exit"),
+            *("goal.create", "goal.update", "goal.clear", "mcp.tools_discovered", "context.update_token_count"),
+            *("task.started", "task.terminated", "skill.activate", "turn.started", "cron.add", "cron.delete"),
+            *("cron.cursor", "file_history.checkpoint", "file_history.tracked", "plan.revision"),
+        )
+    ),
+    **dict.fromkeys(("StepInterrupted", "CompactionBegin", "CompactionEnd", "ApprovalRequest")),
+    **dict.fromkeys(("ApprovalResponse", "ApprovalRequestResolved", "MCPLoadingBegin", "MCPLoadingEnd")),
+}

@@ -1,0 +1,216 @@
+"""Sessions of qwen-code: `~/.qwen/projects/<folder>/chats/<id>.jsonl`. Claude Code's tree of lines around messages of
+Google's API.
+
+Kinds are those of `ChatRecord` in packages/core/src/services/chatRecordingService.ts of QwenLM/qwen-code. A message may
+be written in pieces, each a line of the same `uuid`. Side records do not move the conversation: they may be written
+again at the end, or below a branch that the user left.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..errors import FormatError
+from ..log.messages import Message, Outcome, ToolCall, ToolResult
+from ..log.usage import tokens_billed
+from ..providers.google import PROVIDER
+from .fields import Fields, kind_of
+from .json_values import items, mapping, objects, word
+from .protocol import Imported, Origin, hashed_id
+from .repeats import is_empty, result_text
+from .transcript import Transcript
+from .writing import Handler, SessionWriter
+
+_USAGE = {
+    "input": "promptTokenCount toolUsePromptTokenCount",
+    "output": "candidatesTokenCount",
+    "cached": "cachedContentTokenCount",
+    "reasoning": "thoughtsTokenCount",
+}
+_WITH_THOUGHTS = {**_USAGE, "output": "candidatesTokenCount thoughtsTokenCount"}
+_OUTCOMES: dict[str, Outcome] = {"success": "ok", "error": "failed", "cancelled": "canceled"}
+_MOVING = ("user", "assistant", "tool_result", "rewind")
+_ENVELOPE = (
+    *("uuid", "parentUuid", "sessionId", "timestamp", "type", "subtype", "version", "provenance", "promptId"),
+    *("isSidechain", "daemonPromptId", "agentName", "agentId"),
+)
+
+
+def read(origin: Origin) -> list[Imported]:
+    """The session."""
+    file = Transcript(origin)
+    lines = file.objects("record")
+    if not any(word(line.value.get("type")) in (*_MOVING, "system") for line in lines):
+        raise file.refused("record of qwen-code", "give a file of ~/.qwen/projects/*/chats")
+    writer = SessionWriter(file, "qwen-code", PROVIDER, envelope=_ENVELOPE)
+    for line in lines:
+        entry = Fields(line.value)
+        writer.id = writer.id or word(entry.value.get("sessionId"))
+        writer.at(entry.value.get("timestamp"))
+        kind = kind_of(entry, "type")
+        kind = kind_of(entry, "subtype") if kind == "system" else kind
+        _follow(writer, entry, kind, line.number)
+        if kind in _MOVING:
+            place = {"cwd": word(line.value.get("cwd")), "gitBranch": word(line.value.get("gitBranch"))}
+            if place != writer.state.get("place"):
+                writer.state["place"] = place
+                writer.log.files.work_in(place["cwd"])
+                writer.facts("context", place)
+        entry.skip("cwd", "gitBranch")
+        writer.take(entry, line.number, kind, _HANDLERS)
+    writer.id = writer.id or (file.path.stem if file.path else hashed_id("qwen-code", lines[0].value))
+    return [writer.done()]
+
+
+def _follow(writer: SessionWriter, entry: Fields, kind: str, line: int) -> None:
+    """Put the record at its place in the tree; the children of side records follow the record before these."""
+    record, parent = word(entry.value.get("uuid")), word(entry.value.get("parentUuid"))
+    sides = writer.state.setdefault("sides", {})
+    parent = sides.get(parent, parent)
+    if kind not in _MOVING:
+        sides[record] = parent
+    elif record and record != writer.state.get("last"):
+        writer.branch(record, parent, line)
+        writer.state["last"] = record
+
+
+def _messages(writer: SessionWriter, contents: list[Any], line: int) -> list[Message]:
+    """Contents of Google's API as messages; parts that cannot be read become notes and warnings."""
+    messages: list[Message] = []
+    for content in map(mapping, contents):
+        parts = content.get("parts")
+        pieces: list[Any] = [[part] for part in items(parts)] or [parts]
+        messages += _parsed(writer, [content]) or [
+            message for piece in pieces for message in _part(writer, {**content, "parts": piece}, line)
+        ]
+    return messages
+
+
+def _part(writer: SessionWriter, content: dict[str, Any], line: int) -> tuple[Message, ...]:
+    messages = _parsed(writer, [content])
+    if not messages and not is_empty(content["parts"]):
+        writer.log.unreadable(line, "a part of a message", content["parts"])
+    return messages
+
+
+def _parsed(writer: SessionWriter, contents: list[dict[str, Any]]) -> tuple[Message, ...]:
+    try:
+        parsed = PROVIDER.parse({"contents": contents})
+    except FormatError:
+        return ()
+    writer.log.blobs.update(parsed.blobs)
+    return tuple(message for message in parsed.messages if message.parts)
+
+
+def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
+    typed = entry.inside("systemPayload").text("displayText")
+    wire = mapping(entry.get("message"))
+    messages = _messages(writer, [wire], line)
+    is_user = entry.text("type") == "user"
+    is_program = is_user and entry.value.get("provenance") not in (None, "", "real_user")
+    if is_user and not is_program and entry.value.get("subtype") != "mid_turn_user_message":
+        writer.turn(f"line-{line}")
+    model = entry.text("model")
+    writer.model = model or writer.model
+    calls = writer.state.setdefault("calls", {})
+    calls.update({part.id: part for each in messages for part in each.parts if isinstance(part, ToolCall)})
+    is_more = writer.state.get("record") == entry.value.get("uuid")
+    writer.state["record"] = entry.value.get("uuid")
+    for message in messages:
+        role = "assistant" if entry.value.get("type") == "assistant" else message.role
+        about = {"model": model} if role == "assistant" else {"by_program": is_program}
+        writer.say(role, message.parts, line, joined=is_more, **about)
+        is_more = True
+    if typed and all(typed not in result_text(message.parts) for message in messages):
+        writer.note("typed", {"text": typed})
+    rest = {key: value for key, value in wire.items() if key not in ("role", "parts")}
+    writer.note("message", rest)
+    _billed(writer, entry)
+
+
+def _billed(writer: SessionWriter, entry: Fields) -> None:
+    """Some servers count thoughts in the candidates: the total tells."""
+    usage = mapping(entry.get("usageMetadata"))
+    entry.skip("contextWindowSize")
+    known = tokens_billed(usage.get("promptTokenCount")) + tokens_billed(usage.get("candidatesTokenCount"))
+    is_more = tokens_billed(usage.get("totalTokenCount")) > known
+    writer.usage(usage, _WITH_THOUGHTS if is_more else _USAGE)
+
+
+def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
+    ran = entry.inside("toolCallResult")
+    status = ran.text("status")
+    messages = _messages(writer, [mapping(entry.get("message"))], line)
+    for message in messages:
+        parts = [
+            replace(part, outcome=_OUTCOMES.get(status, part.outcome)) if isinstance(part, ToolResult) else part
+            for part in message.parts
+        ]
+        writer.say("user", parts, line, joined=True)
+    call_id, display = ran.text("callId"), ran.value.get("resultDisplay")
+    ran.skip("responseParts")
+    before = mapping(display).get("originalContent")
+    if isinstance(before, str) and (path := _path(writer.state.get("calls", {}).get(call_id))):
+        writer.log.files.seen(path, before)
+        ran.inside("resultDisplay").skip("originalContent", "newContent", "fileDiff", "fileName")
+    told = "".join(result_text(message.parts) for message in messages)
+    if isinstance(display, str) and display in told:
+        ran.skip("resultDisplay")
+    if not messages:
+        writer.result(call_id, display or ran.get("error"), line, outcome=_OUTCOMES.get(status, "ok"))
+
+
+def _path(call: ToolCall | None) -> str:
+    return word(mapping(call.arguments).get("file_path")) if call is not None else ""
+
+
+def _compressed(writer: SessionWriter, entry: Fields, line: int) -> None:
+    payload = entry.inside("systemPayload")
+    shown = _messages(writer, objects(payload.get("compressedHistory")), line)
+    info = mapping(payload.get("info"))
+    writer.flush()
+    if info.get("compressionStatus") in (1, None) and shown and writer.log.messages:
+        writer.log.at(entry.value.get("timestamp"))
+        writer.log.compacted(1, writer.log.last, "qwen-code compressed", dict(info), shown)
+    else:
+        writer.note("compression", payload.value)
+
+
+def _titled(writer: SessionWriter, entry: Fields, line: int) -> None:
+    payload = entry.inside("systemPayload")
+    writer.title = payload.text("customTitle") or writer.title
+    payload.skip("titleSource")
+
+
+def _owned(writer: SessionWriter, entry: Fields, line: int) -> None:
+    writer.parent = entry.inside("systemPayload").text("parentSessionId") or writer.parent
+
+
+def _counted(writer: SessionWriter, entry: Fields, line: int) -> None:
+    """Figures of an answer that its record has too, and what else the program counts."""
+    event = entry.inside("systemPayload", "uiEvent")
+    if event.text("event.name").endswith(".api_response"):
+        event.skip(*event.value)
+
+
+_HANDLERS: dict[str, Handler | None] = {
+    "user": _said,
+    "assistant": _said,
+    "tool_result": _returned,
+    "rewind": None,
+    "chat_compression": _compressed,
+    "custom_title": _titled,
+    "parent_session": _owned,
+    "ui_telemetry": _counted,
+    **dict.fromkeys(
+        (
+            *("slash_command", "at_command", "session_source", "session_model", "session_approval_mode", "goal_state"),
+            *("attribution_snapshot", "file_history_snapshot", "notification", "background_task_completed"),
+            *("agent_bootstrap", "agent_retry", "agent_launch_prompt", "agent_session_ready", "branch_checkpoint"),
+            *("session_artifact_event", "session_artifact_snapshot", "session_sources_snapshot", "goal_turn_end"),
+            *("turn_result", "session_notes", "user_text_elements", "omni_recall", "session_execution_engine"),
+        )
+    ),
+}
