@@ -161,8 +161,22 @@ FORMATS: tuple[Importer, ...] = (
         near="none; export a thread in Zed as Markdown to read it",
         tables=("threads",),
     ),
-    Importer(name="chatgpt", title="a data export of ChatGPT", marks=("mapping current_node",)),
-    Importer(name="claude-ai", title="a data export of Claude.ai", marks=("chat_messages[].sender",)),
+    Importer(
+        name="chatgpt",
+        title="a data export of ChatGPT",
+        module="chatgpt",
+        marks=("mapping title create_time", "mapping current_node"),
+        checked="2026-11: no whole real file; keys of a real conversation of 2025-11, a reader: "
+        "kenn-io/agentsview@2389bb1c",
+    ),
+    Importer(
+        name="claude-ai",
+        title="a data export of Claude.ai",
+        module="claude_ai",
+        marks=("chat_messages[].sender", "uuid chat_messages"),
+        checked="2026-11: no whole real file; blocks of real exports of 2026-01 to 2026-07, a reader: "
+        "kenn-io/agentsview@0377796e",
+    ),
     Importer(
         name="goose",
         title="a session of goose",

@@ -127,7 +127,8 @@ class SessionWriter:
         added = list(parts)
         if not added:
             return
-        if not (joined or piece) or role != self._role or _are_results(added) != _are_results(self._parts):
+        is_joined = (joined or piece) and bool(self._parts)
+        if not is_joined or role != self._role or _are_results(added) != _are_results(self._parts):
             self.flush()
             self._role, self._began = role, self._time
         for part in added:
