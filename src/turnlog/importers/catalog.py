@@ -293,8 +293,9 @@ FORMATS: tuple[Importer, ...] = (
     Importer(
         name="claude-web",
         title="a session of Claude Code on the web",
-        near="claude-code; its lines are in `loglines`",
+        module="claude_code",
         marks=("loglines[]",),
+        checked="2026-11: no real file was found; clients that save it, simonw/claude-code-transcripts",
     ),
     Importer(
         name="webvoyager",

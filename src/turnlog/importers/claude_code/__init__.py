@@ -1,4 +1,5 @@
-"""Claude Code sessions: `~/.claude/projects/<folder>/<session>.jsonl` and their subagents.
+"""Claude Code sessions: `~/.claude/projects/<folder>/<session>.jsonl` and their subagents; of Claude Code on the web, the
+same records as a list under `loglines`.
 
 One JSON record a line. The meaning of fields was observed in files of versions 1.0 to 2.1; Anthropic does not document
 the format. Subagents (sidechains) become separate sessions. They can be written in three ways: as marked lines among
@@ -32,13 +33,14 @@ _OWN = frozenset({"sessionId", "parentUuid", "isSidechain", "leafUuid", "isSnaps
 _PARTS = lazy_pattern(rb'"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s*:')
 """Matches messages of qwen-code, which have the same envelope."""
 _SESSION = lazy_pattern(rb'"sessionId"\s*:')
+_WEB = lazy_pattern(rb'\s*\{\s*"loglines"\s*:')
 
 
 def sniff(head: bytes, path: Path | None) -> int:
     """Recognised by envelope keys that no other format has."""
     if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
         return 0 if not _KEYS.search(head) else 30
-    if not _KEYS.search(head) or _PARTS.search(head):
+    if not _KEYS.search(head) or _PARTS.search(head) or _WEB.match(head):
         return 0
     return 90 if _SESSION.search(head) else 60
 

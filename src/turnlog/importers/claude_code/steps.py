@@ -72,7 +72,7 @@ def entries_of(file: Transcript) -> list[ClaudeRecord]:
     """The records, without exact repetitions of earlier records (same uuid)."""
     entries: list[ClaudeRecord] = []
     by_uuid: dict[str, ClaudeRecord] = {}
-    for line in file.objects("record"):
+    for line in file.entries("record", "loglines"):
         entry = ClaudeRecord(line.number, line.value)
         uuid = line.value.get("uuid")
         earlier = by_uuid.setdefault(uuid, entry) if isinstance(uuid, str) else entry
