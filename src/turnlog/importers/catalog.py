@@ -203,19 +203,25 @@ FORMATS: tuple[Importer, ...] = (
     Importer(
         name="pydantic-ai",
         title="a message history of pydantic-ai",
+        module="pydantic_ai",
         marks=("parts[].part_kind", "messages[].parts[].part_kind"),
+        checked="2026-11: histories written by pydantic-ai-slim 0.2.20, 1.107.10 and 2.68.0",
     ),
     Importer(
         name="langchain",
-        title="messages of LangChain",
-        near="request bodies, but messages name their `type`, not their role",
+        title="messages of LangChain or LangGraph",
+        module="langchain",
         marks=(
             "type=human data.content",
             "type=human content",
             "type=ai content",
             "type=ai data.content",
             "messages[].type=human messages[].content",
+            "lc kwargs.content kwargs.type",
+            "messages[].lc messages[].kwargs.content",
+            "messages[].data.content messages[].type",
         ),
+        checked="2026-11: messages written by langchain-core 1.8.3 in three forms",
     ),
     Importer(
         name="vercel-ui",

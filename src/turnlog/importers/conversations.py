@@ -16,8 +16,11 @@ from msgspec.structs import replace
 
 from .._platform.lazy import lazy_pattern
 from .._platform.units import counted
+from .fields import Fields
+from .json_values import mapping, without
 from .protocol import Imported, Origin, session_id_of, with_damage
 from .transcript import DEEPEST, Line, Transcript, too_deep
+from .writing import SessionWriter
 
 _PIECE = 1 << 20
 """Bytes of a file that are read at once."""
@@ -58,6 +61,13 @@ def read_conversations(origin: Origin, key: str, kind: type, read_one: Reader, a
     if silent:
         file.warn(0, f"{counted(silent, 'conversation')} without a message left out", "nothing")
     yield with_damage(last, *file.warnings)
+
+
+def take_rest(writer: SessionWriter, key: str) -> None:
+    """Note what stands beside the list under `key`, if the file is one object; and warn if it may be content."""
+    document = mapping(writer.file.document_or_none())
+    if isinstance(document.get(key), list):
+        writer.take(Fields(without(document, (key,))), 0, "document", {"document": lambda *_: None})
 
 
 def in_order(parents: Mapping[str, str], leaf: str) -> list[str]:
