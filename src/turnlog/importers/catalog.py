@@ -253,7 +253,9 @@ FORMATS: tuple[Importer, ...] = (
     Importer(
         name="sharegpt",
         title="ShareGPT conversations",
-        marks=("conversations[].from=human", "conversations[].from=gpt"),
+        module="sharegpt",
+        marks=("conversations[].from conversations[].value", "conversations[].role conversations[].value"),
+        checked="2026-11: no whole real file; the documentation of LLaMA-Factory, FastChat and Hermes",
     ),
     Importer(
         name="continue",
