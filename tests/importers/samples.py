@@ -32,8 +32,8 @@ class Sample:
     """`data` are the bytes of a file of the format `name`. `path` is a place below a home at which its program keeps
     it, "" if it has none. `query` counts what is in it: a program for `jq --slurp`, or SQL for a database, that gives
     the numbers of messages, calls and results and the tokens of input and output that were billed. `warned` are words
-    of the warnings that reading it gives, in order. If `grows`, the file is only appended to, line by line. `silent` are texts
-    in it that say nothing and are left out."""
+    of the warnings that reading it gives, in order. If `grows`, the file is only appended to, line by line. `silent`
+    are texts in it that say nothing and are left out."""
 
     name: str
     data: bytes

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,6 +22,7 @@ from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, read_file
 from turnlog.importers.catalog import FORMATS, IMPORTERS, NAMED
 from turnlog.importers.discovery import discover
+from turnlog.importers.marks import SQLITE
 from turnlog.importers.sync.session import sync_session
 from turnlog.log.codec import encode_record
 from turnlog.log.records import Record
@@ -63,17 +66,34 @@ def _inside(value: Any) -> Iterator[str]:
 
 
 def said_in(data: bytes) -> list[str]:
-    """The texts of several words in a file, as far as it is JSON."""
+    """The texts of several words in a file, as far as it is JSON, or in the rows of a database."""
+    pieces: list[Any] = [data, *data.splitlines()]
+    if data.startswith(SQLITE):
+        pieces = [value for _, _, _, value in cells(data) if isinstance(value, str)]
     texts: list[str] = []
-    for piece in (data, *data.splitlines()):
+    for piece in pieces:
         try:
             value = json.loads(piece)
         except (ValueError, RecursionError):
-            continue
+            value = piece if isinstance(piece, str) else ""
         texts += [text for text in strings_in(value) if len(text.split()) > 2 and "\ud800" not in text]
-        if piece is data:
+        if piece is data and value:
             break
     return texts
+
+
+def cells(data: bytes) -> list[tuple[str, int, str, Any]]:
+    """Every value in a database: its table, the number of its row, its column, and the value itself."""
+    found: list[tuple[str, int, str, Any]] = []
+    with closing(sqlite3.connect(":memory:")) as db, suppress(sqlite3.Error, UnicodeDecodeError):
+        db.deserialize(data)
+        db.text_factory = lambda value: value.decode("utf-8", "replace")
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in tables:
+            columns = [row[1] for row in db.execute(f'PRAGMA table_info("{table}")')]
+            for row in db.execute(f'SELECT rowid, * FROM "{table}"'):
+                found += [(table, row[0], column, value) for column, value in zip(columns, row[1:], strict=True)]
+    return found
 
 
 @EVERY
@@ -131,15 +151,31 @@ def test_damage_is_told(sample: Sample, seeds: range) -> None:
 
 
 def _damaged(sample: Sample, seed: int) -> bytes:
-    """The sample, mangled; of a database, single bytes and the JSON in its rows."""
+    """The sample, mangled; of a database, the JSON in its rows, or its bytes."""
     rng = random.Random(seed)
     if not sample.is_database:
         pieces = [line[line.find(b'{"') :] for line in sample.data.splitlines(keepends=True) if b'{"' in line]
         return mangled(b"".join(pieces) if sample.is_log else sample.data, rng)
+    if rng.random() < 0.7:
+        return _with_other_rows(sample.data, rng)
     changed = bytearray(sample.data)
     for _ in range(rng.choice([1, 5, 200])):
-        changed[rng.randrange(len(changed) if rng.random() < 0.5 else 100, len(changed)) - 1] = rng.randrange(256)
-    return bytes(changed[: rng.randrange(len(changed))]) if rng.random() < 0.2 else bytes(changed)
+        changed[rng.randrange(100, len(changed))] = rng.randrange(256)
+    return bytes(changed[: rng.randrange(len(changed))]) if rng.random() < 0.3 else bytes(changed)
+
+
+def _with_other_rows(data: bytes, rng: random.Random) -> bytes:
+    every = cells(data)
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.deserialize(data)
+        for table, row, column, value in rng.sample(every, min(len(every), rng.choice([1, 3, 20]))):
+            other: Any = rng.choice([None, "", "x", 7, -1, 1e300, b"\xff"])
+            if isinstance(value, str) and value[:1] in ("{", "["):
+                other = mangled(value.encode(), rng).decode("utf-8", "replace")
+            with suppress(sqlite3.Error):
+                db.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE rowid = ?', (other, row))
+        db.commit()
+        return bytes(db.serialize())
 
 
 @EVERY
@@ -178,6 +214,19 @@ def test_a_file_that_grew_continues_its_session(sample: Sample) -> None:
     assert {each.id for each in store.sessions()} == {each.session_id for each in whole}
     for each in whole:
         assert len(list(store.read(each.session_id))) == len(each.drafts)
+
+
+def test_a_long_log_before_the_first_event_hides_nothing(tmp_path: Path) -> None:
+    """The log of a build begins with what other programs printed: a run behind it would be refused as text."""
+    (sample,) = [sample for sample in samples() if sample.name == "codex-exec"]
+    path = tmp_path / "build.log"
+    path.write_bytes(b"2026-11-29T10:00:00Z downloading [ok] a {package}\n" * 4000 + sample.data)
+    assert path.stat().st_size > 1 << 17
+    assert counts_of(read_file(path)) == counts_of(read_file(sample.data))
+    binary = tmp_path / "x.bin"
+    binary.write_bytes(b"\0\1" * 4000 + sample.data)
+    with pytest.raises(ImportFailed, match="binary data"):
+        read_file(binary)
 
 
 def test_every_format_has_a_sample() -> None:

@@ -31,6 +31,7 @@ _SILENT = (
     "model_slug",  # of the answer, which says it too
 )
 _SHAPE = ("content_type", "language", "response_format_name", "source_analysis_msg_id", "domain")
+_RUN = ("run_id", "start_time", "end_time", "update_time", "code", "timeout_triggered")
 _TEXTS = ("title", "url", "name", "text", "result", "summary")
 _CONTEXT = ("user_profile", "user_instructions", "model_set_context")
 _THINKING = ("thoughts", "reasoning_recap")
@@ -125,9 +126,13 @@ def _answered(writer: SessionWriter, entry: Fields, line: int) -> None:
 
 def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
     content, node, call = entry.inside("content"), writer.state["node"], writer.state["call"]
-    name, status = entry.inside("author").text("name"), within(entry.value, "metadata", "aggregate_result", "status")
-    is_failed = content.value.get("content_type") == "system_error" or word(status).startswith("failed")
+    name, run = entry.inside("author").text("name"), entry.inside("metadata", "aggregate_result")
+    is_failed = content.value.get("content_type") == "system_error" or run.text("status").startswith("failed")
     parts = _parts(writer, content, line)
+    run.skip(*_RUN)
+    for printed in run.each("messages"):
+        if printed.text("message_type") == "stream":
+            printed.skip(*printed.value)  # it is in the content
     if not call:  # what a program adds, such as the text of uploaded files
         _say(writer, entry, "user", parts, line, by_program=True)
         return

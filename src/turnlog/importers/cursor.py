@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from .._platform.lazy import lazy_pattern
-from ..errors import ImportFailed
 from ..providers.anthropic import PROVIDER
 from .fields import Fields, kind_of
 from .json_values import items, word
-from .protocol import Damage, Imported, Origin, hashed_id, with_damage
+from .protocol import Imported, Origin, hashed_id, with_subagents
 from .titles import title_from
 from .transcript import Line, Transcript
 from .writing import Handler, SessionWriter
@@ -33,27 +32,21 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 def read(origin: Origin) -> list[Imported]:
     """The session, then those of its subagents."""
-    sessions = [_read_one(origin, "")]
-    folder = origin.parent / "subagents" if isinstance(origin, Path) and origin.parent.name == origin.stem else None
-    damage: list[Damage] = []
-    for path in sorted(folder.glob("*.jsonl")) if folder is not None else ():
-        try:
-            sessions.append(_read_one(path, sessions[0].session_id))
-        except ImportFailed as error:
-            damage.append(Damage(str(path), 0, f"subagent left out: {error}", "entry"))
-    return [with_damage(sessions[0], *damage), *sessions[1:]]
+    main = _read_one(origin)
+    if not isinstance(origin, Path) or origin.parent.name != origin.stem:
+        return [main]
+    return with_subagents([main], (origin.parent / "subagents").glob("*.jsonl"), lambda path: [_read_one(path)])
 
 
-def _read_one(origin: Origin, parent: str) -> Imported:
+def _read_one(origin: Origin) -> Imported:
     file = Transcript(origin)
     lines = list(_blocks(file)) if _is_text(file) else file.objects("line")
     if not any(isinstance(line.value.get("message"), (dict, str)) for line in lines):
         raise file.refused("message of Cursor", "give a file of ~/.cursor/projects/*/agent-transcripts")
     writer = SessionWriter(file, "cursor", PROVIDER, is_silent=True)
     path = file.path
-    is_own = path is not None and ("agent-transcripts" in path.parts or path.parent.name == path.stem)
-    writer.id = path.stem if path is not None and (is_own or parent) else hashed_id("cursor", lines[0].value)
-    writer.parent = parent
+    is_own = path is not None and ("agent-transcripts" in path.parts or path.parent.name in (path.stem, "subagents"))
+    writer.id = path.stem if path is not None and is_own else hashed_id("cursor", lines[0].value)
     for line in lines:
         entry = Fields(line.value)
         role = entry.text("role") or (entry.text("type") if "message" in entry.value else "")
@@ -92,7 +85,8 @@ def _time(text: str) -> str:
     if sent is None or sent[1] not in _MONTHS:
         return ""
     hour = int(sent[4]) % 12 + 12 * (sent[6] == "PM")
-    zone = timedelta(hours=int(sent[7] or 0), minutes=int(sent[8] or 0))
+    ahead = timedelta(hours=abs(int(sent[7] or 0)), minutes=int(sent[8] or 0))
+    zone = -ahead if (sent[7] or "").startswith("-") else ahead
     try:
         day = int(sent[3]), _MONTHS.index(sent[1]) + 1, int(sent[2])
         return datetime(*day, hour, int(sent[5]), tzinfo=timezone(zone)).isoformat()

@@ -16,6 +16,10 @@ _WAITING = 5.0
 """Seconds to wait for a program that is writing."""
 
 
+_DAMAGED = (sqlite3.Error, OverflowError, UnicodeDecodeError)
+"""What a damaged database raises; the last is raised for messages of SQLite that quote damaged names."""
+
+
 class SqliteTranscript(Transcript):
     """A transcript in a database. Its rows are read one after the other, so that a large one takes little memory."""
 
@@ -30,7 +34,7 @@ class SqliteTranscript(Transcript):
         try:
             with closing(self.db.execute(query, values)) as cursor:
                 yield from ({key: row[key] for key in row.keys()} for row in cursor)  # noqa: SIM118 - rows have no items
-        except (sqlite3.Error, OverflowError) as error:
+        except _DAMAGED as error:
             self.warn(0, f"left out: rows of the database cannot be read ({error})", "entry")
 
     def columns(self, table: str) -> frozenset[str]:
@@ -76,7 +80,7 @@ def read_database(
                 needed = missing[0] if missing else "session"
                 raise file.refused(needed, "give the database that the program wrote, with its -wal file")
             yield with_damage(last, *file.warnings)
-    except (sqlite3.Error, MemoryError) as error:  # the latter for no bytes at all
+    except (*_DAMAGED, MemoryError) as error:  # the latter for no bytes at all
         advice = "copy it again, with its -wal file"
         raise ImportFailed(f"{origin_name(origin)}: the database cannot be read ({error}); {advice}") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -34,14 +35,18 @@ def as_utc(value: Any) -> str:
 
     Accepts ISO 8601 text (taken as UTC if it has no time zone) and seconds or milliseconds since 1970.
     """
+    is_time = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    return _as_utc(value) if is_time else ""
+
+
+@lru_cache(maxsize=64)
+def _as_utc(value: str | float) -> str:
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)
             moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            moment = datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
         else:
-            return ""
+            moment = datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
     except (ValueError, OverflowError, OSError):
         return ""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

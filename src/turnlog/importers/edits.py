@@ -39,8 +39,9 @@ class PatchEdit(Struct):
 def edits_in(call: ToolCall) -> list[PatchEdit]:
     """The edits of a call of `apply_patch`, or of a shell call whose command is `apply_patch`."""
     text = call.raw_arguments
-    candidates = [text] if call.name == "apply_patch" else []
-    if call.name == "apply_patch" or _COMMAND.search(text):
+    is_patch = words_of(call.name) == "apply_patch"
+    candidates = [text, *([call.arguments] if isinstance(call.arguments, str) else [])] if is_patch else []
+    if is_patch or _COMMAND.search(text):
         candidates += _words(call.arguments)
     patch = next((patch for text in candidates if (patch := _PATCH.search(text))), None)
     return [] if patch is None else _edits(patch[1].split("\n")[:-1])

@@ -25,9 +25,13 @@ class Fields:
 
     def text(self, *keys: str) -> str:
         """The first of these values that is a text; "" if none is. All texts among them count as read."""
-        texts = {key: self.value[key] for key in keys if isinstance(self.value.get(key), str)}
-        self._read.update(texts)
-        return next(filter(None, texts.values()), "")
+        found = ""
+        for key in keys:
+            value = self.value.get(key)
+            if isinstance(value, str):
+                self._read.add(key)
+                found = found or value
+        return found
 
     def inside(self, key: str, *path: str) -> Fields:
         """The object under a key, or at a path of keys; an empty one if there is none."""
@@ -50,7 +54,7 @@ class Fields:
 
     def unread(self) -> dict[str, Any]:
         """Every value that was not read and says something, by its path."""
-        return dict(self._unread(""))
+        return {} if self._read.issuperset(self.value) else dict(self._unread(""))
 
     def _unread(self, path: str) -> Iterator[tuple[str, Any]]:
         for key, value in self.value.items():

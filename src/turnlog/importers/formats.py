@@ -34,7 +34,7 @@ def detect(origin: str | Path | bytes) -> Importer:
     head = plain_utf8(_head(source))
     path = source if isinstance(source, Path) else None
     best, importer = _surest(head, path)
-    if not best and (after := _behind_text(source)):
+    if not best and b"\0" not in head[:1024] and (after := _behind_text(source)):
         head = after
         best, importer = _surest(head, path)
     if best and importer.module:
@@ -51,15 +51,14 @@ def detect(origin: str | Path | bytes) -> Importer:
 
 
 def _surest(head: bytes, path: Path | None) -> tuple[int, Importer]:
-    """The format that gives a transcript the highest score, and this score. Formats that data recognises are asked only
-    if no other is surer."""
+    """The format that gives a transcript the highest score, and this score. Where data recognises it, the modules of
+    the others are not loaded."""
     best, surest = 0, FORMATS[0]
-    for is_data in (False, True):
-        if is_data and best >= MARKED:
+    for importer in sorted(FORMATS, key=lambda each: not each.is_data):
+        if not importer.is_data and best >= MARKED:
             break
-        for importer in FORMATS:
-            if importer.is_data is is_data and (score := importer.sniff(head, path)) > best:
-                best, surest = score, importer
+        if (score := importer.sniff(head, path)) > best:
+            best, surest = score, importer
     return best, surest
 
 

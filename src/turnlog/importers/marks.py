@@ -52,6 +52,8 @@ def _paths_of(head: bytes) -> tuple[frozenset[str], ...]:
     """The paths in the JSON values at the beginning of a file; all formats ask for those of the same file."""
     text = head.decode("utf-8", "replace").strip("\0 \t\r\n")
     if text[:1] not in ("{", "["):
+        if "\0" in text[:1024]:
+            return ()
         text = text[text.find('{"') :]  # lines of a log before the first value
     try:
         document = json.loads(_closed(text))

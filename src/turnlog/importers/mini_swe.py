@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from .._platform.lazy import lazy_pattern
-from ..log.messages import sha256_hex
 from ..log.records import MessageRecord
 from ..providers.openai_chat import PROVIDER
 from .answers import add_answer, add_configuration, add_usage
@@ -57,7 +56,7 @@ def read(origin: Origin) -> list[Imported]:
         raise file.refused("messages", "give the .traj.json that mini-swe-agent wrote, a list `messages` inside")
     log = Drafting(file)
     _draft(run, log)
-    session_id = word(run.get("instance_id")) or f"mini-swe-{sha256_hex(file.data)[:16]}"
+    session_id = word(run.get("instance_id")) or f"mini-swe-{file.digest}"
     return [log.imported(session_id, _FORMAT)]
 
 

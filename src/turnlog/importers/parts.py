@@ -34,6 +34,8 @@ def called(call_id: str, name: str, arguments: Any) -> ToolCall:
         if not isinstance(value, dict) or not is_finite_json(value):
             return ToolCall(call_id, name, raw=arguments)
         return ToolCall(call_id, name, value, raw=None if compact_json(value) == arguments else arguments)
+    if not is_finite_json(arguments):
+        return ToolCall(call_id, name, raw=compact_json(arguments))
     return ToolCall(call_id, name, {} if arguments is None else arguments)
 
 

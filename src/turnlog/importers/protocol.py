@@ -8,7 +8,7 @@ To add a format, add a row to `catalog.FORMATS`, and write the module that it na
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -69,8 +69,8 @@ class Imported(Struct, frozen=True, kw_only=True):
     echoes: dict[tuple[str, str], str] = {}
 
 
-MARKED = 65
-"""The score of a format that is recognised by its marks or tables."""
+MARKED = 92
+"""The score of a format that is recognised by its marks or tables, which say more than words in the first bytes."""
 
 
 class Importer(Struct, frozen=True, kw_only=True):
@@ -170,6 +170,22 @@ def with_own_ids(sessions: Iterable[Imported]) -> list[Imported]:
 def with_damage(session: Imported, *damage: Damage) -> Imported:
     """The session with these warnings added."""
     return replace(session, warnings=(*session.warnings, *damage))
+
+
+def with_subagents(
+    sessions: Sequence[Imported], paths: Iterable[Path], read_one: Callable[[Path], Iterable[Imported]]
+) -> list[Imported]:
+    """The sessions of a file, and those of its subagents in files of their own, which are children of the first."""
+    main, *others = sessions
+    children: list[Imported] = []
+    files = list(main.files)
+    for path in sorted(paths):
+        try:
+            children += [replace(child, parent=child.parent or main.session_id) for child in read_one(path)]
+            files.append(str(path))
+        except ImportFailed as error:
+            main = with_damage(main, Damage(str(path), 0, f"subagent left out: {error}"))
+    return [replace(main, files=tuple(files)), *others, *children]
 
 
 def session_id_of(name: str) -> str:

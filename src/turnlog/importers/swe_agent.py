@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from .._platform.lazy import lazy_pattern
-from ..log.messages import Message, ToolCall, sha256_hex
+from ..log.messages import Message, ToolCall
 from ..log.records import MessageRecord, ToolFinished
 from ..providers import anthropic
 from ..providers.openai_chat import PROVIDER
@@ -57,7 +57,7 @@ def read(origin: Origin) -> list[Imported]:
         raise file.refused("messages", "give the .traj that SWE-agent wrote, a list `history` inside")
     log = Drafting(file)
     _Run(run, log).draft()
-    session_id = word(within(_replay(run), "problem_statement", "id")) or f"swe-agent-{sha256_hex(file.data)[:16]}"
+    session_id = word(within(_replay(run), "problem_statement", "id")) or f"swe-agent-{file.digest}"
     return [log.imported(session_id, _FORMAT)]
 
 

@@ -14,6 +14,7 @@ from .._platform.lazy import cached_property, lazy_pattern
 from .._platform.texts import plain_utf8
 from .._platform.units import an, counted
 from ..errors import ImportFailed
+from ..log.messages import sha256_hex
 from .protocol import Damage, Lost, Origin, contents, origin_name
 
 DEEPEST = 200
@@ -46,6 +47,11 @@ class Transcript:
     def data(self) -> bytes:
         """The bytes of the file, in UTF-8. Raises ImportFailed if it cannot be read."""
         return plain_utf8(contents(self._origin))
+
+    @property
+    def digest(self) -> str:
+        """The id of a transcript that has none: the whole file's, which changes when it grows."""
+        return sha256_hex(self.data)[:16]
 
     def warn(self, line: int, message: str, lost: Lost = "part") -> None:
         """Report damage on a line (0: the whole file), and what is lost by it."""

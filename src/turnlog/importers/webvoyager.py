@@ -15,7 +15,7 @@ from typing import Any
 
 from .._platform.lazy import lazy_pattern
 from ..errors import ImportFailed
-from ..log.messages import sha256_hex, text_of
+from ..log.messages import text_of
 from ..log.records import MessageRecord
 from ..providers.openai_chat import PROVIDER
 from .drafting import Drafting
@@ -53,7 +53,7 @@ def read(origin: Origin) -> list[Imported]:
     for index, wire in enumerate(messages):
         run.draft(wire, index)
     task = file.path.parent.name if file.path and file.path.name == _NAME else ""
-    session_id = task if task.startswith("task") else f"webvoyager-{sha256_hex(file.data)[:16]}"
+    session_id = task if task.startswith("task") else f"webvoyager-{file.digest}"
     return [log.imported(session_id, "webvoyager", run.title, files=run.files)]
 
 

@@ -7,7 +7,7 @@ not read, so that nothing is left out in silence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from math import isfinite
 from typing import Any
@@ -21,7 +21,7 @@ from ..models.makers import makers
 from ..providers.protocol import Provider
 from .drafting import Drafting, as_utc
 from .edits import record_call
-from .fields import Fields
+from .fields import Fields, kind_of
 from .json_values import within
 from .messages import read_message
 from .parts import shown
@@ -47,7 +47,7 @@ class SessionWriter:
         provider: Provider,
         *,
         beside: bool = False,
-        envelope: Container[str] = ("type", "id", "uuid", "timestamp"),
+        envelope: Iterable[str] = ("type", "id", "uuid", "timestamp"),
         is_silent: bool = False,
     ) -> None:
         self.file, self.form, self.provider = file, form, provider
@@ -62,8 +62,9 @@ class SessionWriter:
         self._lines: list[int] = []
         self._about: dict[str, Any] = {}
         self._notes: list[tuple[Any, Note]] = []
-        self._open: list[ToolCall] = []
-        self._numbered = 0
+        self._open: dict[int, ToolCall] = {}
+        self._open_of: dict[str, list[int]] = {}
+        self._numbered = self._calls = self._content = 0
         self._silent: list[ToolCall] = []
         self._after: dict[str, int] = {"": 0}
         self._leaf = ""
@@ -73,8 +74,8 @@ class SessionWriter:
     def take(self, entry: Fields, line: int, kind: str, handlers: Mapping[str, Handler | None]) -> None:
         """Record one entry by the handler for its kind. What the handler did not read becomes a note, and a warning if
         it may be content. A kind with None is bookkeeping and becomes a note; an unknown kind is named once."""
-        entry.skip(*(key for key in entry.value if key in self._envelope))
-        before = self._written
+        entry.skip(*self._envelope)
+        before = self._content
         if handler := handlers.get(kind):
             handler(self, entry, line)
         rest = entry.unread()
@@ -82,14 +83,24 @@ class SessionWriter:
             has_content = bool(unread_keys(rest, is_empty=True))
             self.log.count(f"an entry of type {kind!r}", line, "entry" if has_content else "nothing")
         elif handler:
-            for key in unread_keys(rest, is_empty=before == self._written):
+            for key in unread_keys(rest, is_empty=before == self._content):
                 self.log.count(f"`{_without_numbers(key)}` of an entry of type {kind!r}", line)
         if rest:
             self.note(kind, rest)
 
-    @property
-    def _written(self) -> tuple[int, int]:
-        return self.log.last, len(self._parts)
+    def parts_of(
+        self, blocks: Iterable[Fields], makers: Mapping[str, Maker | None], line: int = 0, key: str = "type"
+    ) -> list[Part]:
+        """The parts of a message, from its blocks: each kind has its maker. A kind with None is bookkeeping; an
+        unknown kind is named once. What a maker does not read stays unread in the entry."""
+        parts: list[Part] = []
+        for block in blocks:
+            kind = kind_of(block, key)
+            if maker := makers.get(kind):
+                parts += maker(block)
+            elif kind not in makers:
+                self.log.count(f"a block of type {kind!r}", line, "part" if block.unread() else "nothing")
+        return parts
 
     def at(self, time: Any) -> None:
         """Set the time of what is recorded from now on; a `time` that cannot be read changes nothing."""
@@ -127,6 +138,7 @@ class SessionWriter:
         added = list(parts)
         if not added:
             return
+        self._content += sum(map(_says, added))
         is_joined = (joined or piece) and bool(self._parts)
         if not is_joined or role != self._role or _are_results(added) != _are_results(self._parts):
             self.flush()
@@ -141,22 +153,33 @@ class SessionWriter:
         self._about |= {key: value for key, value in about.items() if value}
 
     def message(
-        self, wire: Mapping[str, Any], line: int = 0, *, provider: Provider | None = None, **about: Any
-    ) -> None:
-        """Add a message in the shape of an API, by default that of the session. Blocks that cannot be read become notes
-        and warnings."""
-        message = read_message(provider or self.provider, wire, self.log, line)
-        if message is not None:
-            self.flush()
-            self.log.at(self._time)
-            self._record(message, line, about)
+        self,
+        wire: Mapping[str, Any],
+        line: int = 0,
+        *,
+        provider: Provider | None = None,
+        opaque: bool = True,
+        before: Iterable[Part] = (),
+        **about: Any,
+    ) -> bool:
+        """Add a message in the shape of an API, by default that of the session, with the parts `before` put first.
+        Blocks that cannot be read become notes and warnings, without `opaque` also those that only a provider
+        understands. Returns whether anything was read."""
+        message = read_message(provider or self.provider, wire, self.log, line, opaque=opaque)
+        if message is None:
+            return False
+        self.flush()
+        self.log.at(self._time)
+        self._content += sum(map(_says, message.parts))
+        self._record(replace(message, parts=(*before, *message.parts)) if before else message, line, about)
+        return True
 
     def result(
         self, call_id: str, content: Any, line: int = 0, *, name: str = "", outcome: Outcome = "ok", **about: Any
     ) -> None:
-        """Add the result of a call; results in a row are one message. Without an id, it answers the first open call of
-        that name, or the first of all."""
-        parts = shown(content, self.log.blob)
+        """Add the result of a call; results in a row are one message. `content` are parts, or any JSON. Without
+        an id, it answers the first open call of that name, or the first of all."""
+        parts = content if isinstance(content, tuple) else shown(content, self.log.blob)
         self.say("user", [ToolResult(call_id, name, parts, outcome)], line, joined=True, **about)
 
     def flush(self, interrupted: str = "") -> None:
@@ -206,25 +229,33 @@ class SessionWriter:
                 if not part.id:
                     self._numbered += 1
                     part = replace(part, id=f"call-{self._numbered}", form=None)
-                self._open.append(part)
+                self._calls += 1
+                self._open[self._calls] = part
+                self._open_of.setdefault(part.id, []).append(self._calls)
             elif isinstance(part, ToolResult):
                 call = self._answered(part)
-                if call is not None:
-                    self._open.remove(call)
-                    part = part if part.call_id else replace(part, call_id=call.id, form=None)
+                if call is not None and not part.call_id:
+                    part = replace(part, call_id=call.id, form=None)
             parts[index] = part
         return replace(message, parts=tuple(parts))
 
     def _answered(self, result: ToolResult) -> ToolCall | None:
+        """The call that a result answers, which is no longer open; None if there is none."""
         if result.call_id:
-            return next((call for call in self._open if call.id == result.call_id), None)
-        alike = (call for call in self._open if result.name and call.name == result.name)
-        return next(alike, None) or next(iter(self._open), None)
+            number = next(iter(self._open_of.get(result.call_id, ())), 0)
+        else:
+            calls = self._open.items() if result.name else ()
+            alike = (number for number, call in calls if call.name == result.name)
+            number = next(alike, 0) or next(iter(self._open), 0)
+        call = self._open.pop(number, None)
+        if call is not None:
+            self._open_of[call.id].remove(number)
+        return call
 
     def has_answered(self, call_id: str) -> bool:
         """Whether a call with that id was made and has its result."""
         self.flush()
-        return self.log.call(call_id) is not None and all(call.id != call_id for call in self._open)
+        return self.log.call(call_id) is not None and not self._open_of.get(call_id)
 
     # -- records beside it -----------------------------------------------------------------------
 
@@ -296,12 +327,22 @@ class SessionWriter:
         return self.log.imported(self.id, self.form, self.title, parent=self.parent, files=self.files)
 
 
+Maker = Callable[[Fields], Iterable[Part]]
+"""Makes the parts of one block."""
+
 Handler = Callable[[SessionWriter, Fields, int], None]
 """Records one entry, from its fields and the number of its line."""
 
 
 def _are_results(parts: Iterable[Part]) -> bool:
     return any(isinstance(part, ToolResult) for part in parts)
+
+
+def _says(part: Part) -> bool:
+    """Whether a part says more than that it is there."""
+    if isinstance(part, ToolCall):
+        return bool(part.arguments or part.raw)
+    return bool(part.parts) if isinstance(part, ToolResult) else True
 
 
 def _without_numbers(path: str) -> str:

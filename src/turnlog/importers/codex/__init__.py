@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from ..._platform.lazy import lazy_pattern
-from ...log.messages import sha256_hex
 from ..drafting import Drafting
 from ..json_values import word
 from ..protocol import Imported, Origin
@@ -54,7 +53,7 @@ def read(origin: Origin) -> list[Imported]:
         raise file.refused("record of a Codex rollout", "give a rollout-*.jsonl of ~/.codex/sessions")
     log = Drafting(file)
     facts = draft_rollout(entries, log)
-    session_id = facts.session or f"codex-{sha256_hex(file.data)[:16]}"
+    session_id = facts.session or f"codex-{file.digest}"
     return [log.imported(session_id, _FORMAT, facts.title, parent=facts.parent)]
 
 

@@ -12,13 +12,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from ..._platform.lazy import lazy_pattern
-from ...errors import ImportFailed
-from ...log.messages import sha256_hex
 from ..drafting import Drafting
-from ..protocol import Damage, Imported, Origin, with_damage
+from ..protocol import Imported, Origin, with_subagents
 from ..transcript import Transcript
 from .conversation import draft_session
 from .entries import GeminiSession, read_session
@@ -47,15 +43,7 @@ def read(origin: Origin) -> list[Imported]:
     if not isinstance(origin, Path) or main.parent:
         return [main]
     folder = origin.parent / _UNSAFE.sub("_", main.session_id)
-    subagents = []
-    for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else []:
-        try:
-            subagents.append(_read_one(path))
-        except ImportFailed as error:
-            main = with_damage(main, Damage(str(path), 0, f"subagent left out: {error}"))
-    files = (*main.files, *(file for child in subagents for file in child.files))
-    children = [replace(child, parent=child.parent or main.session_id) for child in subagents]
-    return [replace(main, files=files), *children]
+    return with_subagents([main], folder.glob("*.jsonl"), lambda path: [_read_one(path)])
 
 
 def _read_one(origin: Origin) -> Imported:
@@ -65,7 +53,7 @@ def _read_one(origin: Origin) -> Imported:
         raise file.refused("record of a gemini-cli session", "give a session file of ~/.gemini/tmp/*/chats")
     log = Drafting(file)
     title = draft_session(session.entries, log)
-    session_id = session.id or f"gemini-cli-{sha256_hex(file.data)[:16]}"
+    session_id = session.id or f"gemini-cli-{file.digest}"
     form = "gemini-cli-json" if session.document else "gemini-cli-jsonl"
     return log.imported(session_id, form, title, parent=_parent(session, file.path))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..._platform.lazy import lazy_pattern
-from ...log.messages import Message, Text, ToolCall, sha256_hex
+from ...log.messages import Message, Text, ToolCall
 from ...log.records import Configuration, MessageRecord, PartialAnswer
 from ...providers import PROVIDERS
 from ..drafting import Drafting
@@ -55,7 +55,7 @@ def read(origin: Origin) -> list[Imported]:
         raise file.refused("entry of a pi session", "give a .jsonl of ~/.pi/agent/sessions")
     session = _Session(lines, Drafting(file))
     session.run()
-    session_id = session.id or f"pi-{sha256_hex(file.data)[:16]}"
+    session_id = session.id or f"pi-{file.digest}"
     return [session.log.imported(session_id, _FORMAT, session.title, parent=session.parent)]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +14,7 @@ from ...log.usage import Usage
 from ...models.makers import makers
 from ..drafting import Drafting, billed
 from ..json_values import items, mapping, objects, without, word
+from ..parts import media
 
 CUT_SHORT = frozenset({"aborted", "error"})
 """Stop reasons of incomplete answers."""
@@ -142,21 +141,12 @@ def _part(block: Mapping[str, Any], provider: str, log: Drafting) -> Part | None
     if kind == "text" and isinstance(block.get("text"), str):
         return Text(block["text"])
     if kind == "image" and isinstance(block.get("data"), str):
-        return _image(block, log)
+        return media(block["data"], word(block.get("mimeType")) or "image/png", log.blob)
     if kind == "thinking" and isinstance(block.get("thinking"), str):
         return _thinking(block, provider)
     if kind == "toolCall" and isinstance(block.get("name"), str):
         return _call(block, provider)
     return None
-
-
-def _image(block: Mapping[str, Any], log: Drafting) -> Media | None:
-    try:
-        data = base64.b64decode(block["data"], validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    mime = word(block.get("mimeType")) or "image/png"
-    return Media(kind="image", mime=mime, sha256=log.blob(data), size=len(data))
 
 
 def _thinking(block: Mapping[str, Any], provider: str) -> Reasoning:
