@@ -119,7 +119,7 @@ def _is_call(block: Any) -> bool:
 
 def _without_results(calls: list[Any], record: dict[str, Any]) -> list[Any]:
     """The calls without a result in this record."""
-    answered = {block.get("tool_use_id") for block in objects(message_of(record).get("content"))}
+    answered = [block.get("tool_use_id") for block in objects(message_of(record).get("content"))]
     return [call for call in calls if call.get("id") not in answered]
 
 
