@@ -115,6 +115,11 @@ def test_messages_of_a_tool_in_a_row_are_one_result() -> None:
     results = [part for message in messages_of(first) for part in message.parts if isinstance(part, ToolResult)]
     assert [len(result.parts) for result in results] == [1, 4, 2]
     assert [result.outcome for result in results] == ["ok", "ok", "failed"]
+    assert [result.name for result in results] == [
+        "python",
+        "web.run",
+        "dalle.text2im",
+    ]  # the export says "web", "dalle"
     (decision,) = (draft.body for draft in first.drafts if isinstance(draft.body, Decision))
     assert decision.action == "rewind"
 

@@ -255,7 +255,8 @@ FORMATS: tuple[Importer, ...] = (
         title="ShareGPT conversations",
         module="sharegpt",
         marks=("conversations[].from conversations[].value", "conversations[].role conversations[].value"),
-        checked="2026-11: no whole real file; the documentation of LLaMA-Factory, FastChat and Hermes",
+        checked="2026-11: the beginning of a real data set, hiyouga/LLaMA-Factory@e8e6af26 "
+        "(data/glaive_toolcall_en_demo.json); documentation of FastChat and Hermes",
     ),
     Importer(
         name="continue",

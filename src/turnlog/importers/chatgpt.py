@@ -126,7 +126,8 @@ def _answered(writer: SessionWriter, entry: Fields, line: int) -> None:
 
 def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
     content, node, call = entry.inside("content"), writer.state["node"], writer.state["call"]
-    name, run = entry.inside("author").text("name"), entry.inside("metadata", "aggregate_result")
+    run = entry.inside("metadata", "aggregate_result")
+    entry.inside("author").skip("name")  # often only the first word of the tool's
     is_failed = content.value.get("content_type") == "system_error" or run.text("status").startswith("failed")
     parts = _parts(writer, content, line)
     run.skip(*_RUN)
@@ -137,7 +138,7 @@ def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
         _say(writer, entry, "user", parts, line, by_program=True)
         return
     about = {"line": line, "source": f"message {node}"}
-    result = writer.state.setdefault("result", {"call": call, "name": name, "parts": [], "is_failed": False, **about})
+    result = writer.state.setdefault("result", {"call": call, "parts": [], "is_failed": False, **about})
     result["parts"] += parts
     result["is_failed"] |= is_failed
     _say(writer, entry, "user", (), line)
@@ -147,7 +148,7 @@ def _finish(writer: SessionWriter) -> None:
     """Record the result that one or several messages of a tool are."""
     if result := writer.state.pop("result", None):
         outcome: Outcome = "failed" if result["is_failed"] else "ok"
-        given = ToolResult(f"call-{result['call']}", result["name"], tuple(result["parts"]), outcome)
+        given = ToolResult(f"call-{result['call']}", "", tuple(result["parts"]), outcome)
         writer.say("user", [given], result["line"], source=result["source"])
 
 
