@@ -11,13 +11,16 @@ from typing import Any
 
 import pytest
 from sample_chatgpt import SAMPLE as CHATGPT
+from sample_claude_ai import SAMPLE as CLAUDE_AI
 from transcripts import jsonl, messages_of
 
 from turnlog.importers import read_file
 from turnlog.importers.conversations import in_order, values_of
+from turnlog.importers.sync.session import sync_session
 from turnlog.importers.transcript import Transcript
 from turnlog.log.messages import Media, Reasoning, Text, ToolCall, ToolResult
 from turnlog.log.records import Decision
+from turnlog.stores.memory import MemoryStore
 
 
 def _sharegpt(n: int, text: str = "Name the fjords") -> dict[str, Any]:
@@ -137,3 +140,15 @@ def test_thinking_calls_and_results_in_texts_are_read() -> None:
     answer, result = messages_of(session)
     assert answer.parts == (Reasoning("openai-chat", "I look"), Text("Now."), ToolCall("call-1", "ls", {"path": "/"}))
     assert result.parts == (ToolResult("call-1", "ls", (Text("a b"),)),)
+
+
+def test_a_later_export_continues_its_conversations() -> None:
+    """People export again after some months: every conversation that went on would be there twice."""
+    chatgpt, claude = json.loads(CHATGPT.data), json.loads(CLAUDE_AI.data)
+    del chatgpt[0]["mapping"]["n14"]
+    chatgpt[0].update(current_node="n13", update_time=1)
+    claude[0]["chat_messages"].pop()
+    for earlier, later in ((chatgpt, CHATGPT.data), (claude, CLAUDE_AI.data)):
+        store = MemoryStore()
+        for data, status in ((json.dumps(earlier).encode(), "new"), (later, "continued"), (later, "unchanged")):
+            assert sync_session(store, read_file(data)[0], None).status == status
