@@ -102,9 +102,9 @@ def _recipient(message: Any) -> str:
 
 def _asked(writer: SessionWriter, entry: Fields, line: int) -> None:
     content = entry.inside("content")
-    context = texts(*[content.text(key) for key in _CONTEXT])
+    context = texts(*[content.text(key) for key in _CONTEXT if key in content.value])
     is_hidden = within(entry.value, "metadata", "is_visually_hidden_from_conversation") is True
-    role = "system" if context or entry.inside("author").text("role") == "system" else "user"
+    role = "system" if context or within(entry.value, "author", "role") == "system" else "user"
     _say(writer, entry, role, (*context, *_parts(writer, content, line)), line, by_program=is_hidden)
 
 
@@ -127,7 +127,6 @@ def _answered(writer: SessionWriter, entry: Fields, line: int) -> None:
 def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
     content, node, call = entry.inside("content"), writer.state["node"], writer.state["call"]
     run = entry.inside("metadata", "aggregate_result")
-    entry.inside("author").skip("name")  # often only the first word of the tool's
     is_failed = content.value.get("content_type") == "system_error" or run.text("status").startswith("failed")
     parts = _parts(writer, content, line)
     run.skip(*_RUN)
@@ -154,7 +153,8 @@ def _finish(writer: SessionWriter) -> None:
 
 def _say(writer: SessionWriter, entry: Fields, role: str, parts: tuple[Part, ...], line: int, **about: Any) -> None:
     entry.skip("recipient", *["status"] * (entry.value.get("status") == "finished_successfully"))
-    entry.inside("author").skip("role")
+    if not within(entry.value, "author", "metadata"):
+        entry.skip("author")  # the name is that of the tool called, often only its first word
     entry.inside("content").skip(*_SHAPE)
     entry.inside("metadata").skip(*_SILENT)
     writer.say(role, parts, line, source=f"message {writer.state['node']}", **about)
@@ -166,7 +166,7 @@ def _parts(writer: SessionWriter, content: Fields, line: int) -> tuple[Part, ...
         summary, text = thought.text("summary"), thought.text("content")
         thought.skip("chunks", "finished")
         parts += [Reasoning(PROVIDER.name, text, (summary,) if summary else ())] if text or summary else []
-    parts += texts(*[content.text(key) for key in _TEXTS])
+    parts += texts(*[content.text(key) for key in _TEXTS if key in content.value])
     for part in items(content.get("parts")):
         if isinstance(part, str):
             parts += texts(part)
