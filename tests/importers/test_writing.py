@@ -14,13 +14,14 @@ from turnlog.importers.parts import called, shown, texts, thoughts
 from turnlog.importers.transcript import Transcript
 from turnlog.importers.writing import SessionWriter
 from turnlog.log.messages import Media, Message, Text, ToolCall, ToolResult, sha256_hex, text_of
-from turnlog.log.records import Decision, FileChange, MessageRecord, Note, PartialAnswer, UsageRecord
+from turnlog.log.origins import origin_of
+from turnlog.log.records import Decision, FileChange, MessageRecord, Note, PartialAnswer, Record, UsageRecord
 from turnlog.providers.openai_chat import PROVIDER
 
 
 def new(**more: Any) -> SessionWriter:
     """A writer of an empty file."""
-    writer = SessionWriter(Transcript(b""), "test", PROVIDER, **more)
+    writer = SessionWriter(Transcript(b""), "test", PROVIDER, agent="", **more)
     writer.id = "s"
     return writer
 
@@ -118,6 +119,16 @@ def test_what_a_handler_does_not_read_is_kept_and_named_once() -> None:
     notes = [note.data for note in of_kind(session, Note)]
     assert notes[0] == {"content": "two words", "size": 3, "list[0].output": "z", "list[1]": 5}
     assert notes[3:] == [{"content": "two words"}] * 2 + [{"n": 1}]
+
+
+def test_a_session_names_its_program_and_folder() -> None:
+    """A listing of sessions by agent or by folder would leave out those of newer formats."""
+    writer = SessionWriter(Transcript(b""), "test", PROVIDER)
+    writer.facts("session", {"cwd": "/w", "empty": ""})
+    writer.facts("session", {"cwd": "/w"})
+    drafts = writer.done().drafts
+    assert origin_of([Record(n, "", draft.body) for n, draft in enumerate(drafts, 1)]) == ("test", "/w")
+    assert len(drafts) == 2
 
 
 def test_an_interrupted_answer_is_a_partial_one() -> None:

@@ -20,7 +20,9 @@ _OUTCOMES: dict[str, Outcome] = {"completed": "ok", "declined": "canceled", "in_
 
 def read(origin: Origin) -> list[Imported]:
     """A session for each thread."""
-    return read_printed(origin, "codex-exec", PROVIDER, ("thread.started", "thread_id"), _HANDLERS, _unfinished)
+    return read_printed(
+        origin, "codex-exec", "codex", PROVIDER, ("thread.started", "thread_id"), _HANDLERS, _unfinished
+    )
 
 
 def _began(writer: SessionWriter, event: Fields, line: int) -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from .._platform.texts import plain_utf8
 from ..errors import ImportFailed, InputError
+from ..log.origins import PROGRAM
 from ..log.records import Body, Configuration, MessageRecord, Note
 from .catalog import FORMATS, IMPORTERS
 from .drafting import UNREADABLE, as_utc
@@ -130,7 +131,7 @@ def _dated(session: Imported) -> Imported:
 def _is_understood(body: Body) -> bool:
     if isinstance(body, MessageRecord):
         return bool(body.message.parts) and not is_hollow(body.message)
-    return not isinstance(body, Configuration) and not (isinstance(body, Note) and body.topic == UNREADABLE)
+    return not isinstance(body, Configuration) and not (isinstance(body, Note) and body.topic in (UNREADABLE, PROGRAM))
 
 
 def _given(origin: str | Path | bytes) -> Origin:

@@ -20,7 +20,7 @@ from .writing import Handler, SessionWriter
 
 def read(origin: Origin) -> list[Imported]:
     """A session for each run, or for all runs of one conversation."""
-    return read_printed(origin, "gemini-stream-json", PROVIDER, ("init", "session_id"), _HANDLERS)
+    return read_printed(origin, "gemini-stream-json", "gemini-cli", PROVIDER, ("init", "session_id"), _HANDLERS)
 
 
 def _began(writer: SessionWriter, event: Fields, line: int) -> None:

@@ -17,6 +17,7 @@ from .writing import Handler, SessionWriter
 def read_printed(
     origin: Origin,
     form: str,
+    agent: str,
     provider: Provider,
     begins: tuple[str, str],
     handlers: Mapping[str, Handler | None],
@@ -37,7 +38,7 @@ def read_printed(
         if writer is None or kind == kind_of_start:
             session = entry.text(key) if kind == kind_of_start else ""
             if writer is None or session not in ("", writer.id):
-                writer = writers.get(session) or SessionWriter(file, form, provider, beside=bool(writers))
+                writer = writers.get(session) or SessionWriter(file, form, provider, agent=agent, beside=bool(writers))
                 writer.id = writer.id or session or hashed_id(form, line.value)
                 writers[writer.id] = writer
         writer.at(entry.get("timestamp"))

@@ -55,7 +55,7 @@ def read(origin: Origin) -> list[Imported]:
     events = file.entries("event", "events")
     if not any(word(event.value.get("type")) in _KINDS for event in events):
         raise file.refused("event of a Tarko stream", "give its event stream as JSON")
-    writer = SessionWriter(file, _FORMAT, PROVIDER)
+    writer = SessionWriter(file, _FORMAT, PROVIDER, agent="")
     writer.state.update(tools={}, thoughts=[], pieces=[])
     for event in events:
         writer.at(event.value.get("timestamp"))
@@ -102,6 +102,7 @@ def _thinking(writer: SessionWriter, event: Fields, number: int) -> None:
 
 def _started(writer: SessionWriter, event: Fields, number: int) -> None:
     _declare(writer, event.inside("tool"))
+    event.skip("startTime")
     call_id = event.text("toolCallId")
     record, call = writer.log.call_record(call_id), writer.log.call(call_id)
     writer.add(ToolStarted(call_id=call_id, call_record=record, name=event.text("name")))

@@ -15,6 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..log.messages import Message, Outcome, Part, Text, ToolCall, ToolResult
+from ..log.origins import PROGRAM
 from ..log.records import Body, MessageRecord, Note, PartialAnswer, UsageRecord
 from ..log.usage import Usage, is_uncounted, tokens_billed
 from ..models.makers import makers
@@ -33,7 +34,7 @@ from .unread import unread_keys
 
 class SessionWriter:
     """Collects one session of `file`. `form` is the name of its format; `provider` the API whose form its messages
-    have, or that its model is spoken to in.
+    have, or that its model is spoken to in. `agent` is the program that wrote it, by default `form`; "" for none.
 
     `id`, `title`, `parent`, `model` and `files` are set while entries are read; `state` is for the format's own use.
     Of entries, the keys in `envelope` are left out of notes: the kind, ids, times. If `is_silent`, the program keeps no
@@ -46,12 +47,15 @@ class SessionWriter:
         form: str,
         provider: Provider,
         *,
+        agent: str | None = None,
         beside: bool = False,
         envelope: Iterable[str] = ("type", "id", "uuid", "timestamp"),
         is_silent: bool = False,
     ) -> None:
         self.file, self.form, self.provider = file, form, provider
         self.log = Drafting(file, beside=beside)
+        if name := form if agent is None else agent:
+            self.log.note(PROGRAM, {"agent": name})
         self.id = self.title = self.parent = self.model = ""
         self.files: list[str] = []
         self.state: dict[str, Any] = {}
@@ -66,7 +70,7 @@ class SessionWriter:
         self._open_of: dict[str, list[int]] = {}
         self._numbered = self._calls = self._content = 0
         self._silent: list[ToolCall] = []
-        self._after: dict[str, int] = {"": 0}
+        self._after: dict[str, int] = {"": self.log.last}
         self._leaf = ""
 
     # -- entries ---------------------------------------------------------------------------------
