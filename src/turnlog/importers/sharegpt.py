@@ -34,7 +34,7 @@ def read(origin: Origin) -> Iterator[Imported]:
 
 
 def _read_one(file: Transcript, conversation: dict[str, Any], number: int) -> Imported:
-    writer = SessionWriter(file, "sharegpt", PROVIDER, envelope=("from", "role", "weight", "loss"))
+    writer = SessionWriter(file, "sharegpt", PROVIDER, agent="", envelope=("from", "role", "weight", "loss"))
     writer.id = hashed_id("sharegpt", conversation)
     rest = Fields(without(conversation, ("conversations",)))
     writer.at(rest.get("timestamp"))
