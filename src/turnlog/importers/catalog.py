@@ -197,8 +197,22 @@ FORMATS: tuple[Importer, ...] = (
         near="none; export a thread in Zed as Markdown to read it",
         tables=("threads",),
     ),
-    Importer(name="chatgpt", title="a data export of ChatGPT", marks=("mapping current_node",)),
-    Importer(name="claude-ai", title="a data export of Claude.ai", marks=("chat_messages[].sender",)),
+    Importer(
+        name="chatgpt",
+        title="a data export of ChatGPT",
+        module="chatgpt",
+        marks=("mapping title create_time", "mapping current_node"),
+        checked="2026-11: no whole real file; keys of a real conversation of 2025-11, a reader: "
+        "kenn-io/agentsview@2389bb1c",
+    ),
+    Importer(
+        name="claude-ai",
+        title="a data export of Claude.ai",
+        module="claude_ai",
+        marks=("chat_messages[].sender", "uuid chat_messages"),
+        checked="2026-11: no whole real file; blocks of real exports of 2026-01 to 2026-07, a reader: "
+        "kenn-io/agentsview@0377796e",
+    ),
     Importer(
         name="goose",
         title="sessions of goose: the database, an export, the files of before 1.10, what a run printed",
@@ -251,19 +265,25 @@ FORMATS: tuple[Importer, ...] = (
     Importer(
         name="pydantic-ai",
         title="a message history of pydantic-ai",
+        module="pydantic_ai",
         marks=("parts[].part_kind", "messages[].parts[].part_kind"),
+        checked="2026-11: histories written by pydantic-ai-slim 0.2.20, 1.107.10 and 2.68.0",
     ),
     Importer(
         name="langchain",
-        title="messages of LangChain",
-        near="request bodies, but messages name their `type`, not their role",
+        title="messages of LangChain or LangGraph",
+        module="langchain",
         marks=(
             "type=human data.content",
             "type=human content",
             "type=ai content",
             "type=ai data.content",
             "messages[].type=human messages[].content",
+            "lc kwargs.content kwargs.type",
+            "messages[].lc messages[].kwargs.content",
+            "messages[].data.content messages[].type",
         ),
+        checked="2026-11: messages written by langchain-core 1.8.3 in three forms",
     ),
     Importer(
         name="vercel-ui",
@@ -295,7 +315,10 @@ FORMATS: tuple[Importer, ...] = (
     Importer(
         name="sharegpt",
         title="ShareGPT conversations",
-        marks=("conversations[].from=human", "conversations[].from=gpt"),
+        module="sharegpt",
+        marks=("conversations[].from conversations[].value", "conversations[].role conversations[].value"),
+        checked="2026-11: the beginning of a real data set, hiyouga/LLaMA-Factory@e8e6af26 "
+        "(data/glaive_toolcall_en_demo.json); documentation of FastChat and Hermes",
     ),
     Importer(
         name="continue",
@@ -347,8 +370,9 @@ FORMATS: tuple[Importer, ...] = (
     Importer(
         name="claude-web",
         title="a session of Claude Code on the web",
-        near="claude-code; its lines are in `loglines`",
+        module="claude_code",
         marks=("loglines[]",),
+        checked="2026-11: no real file was found; clients that save it, simonw/claude-code-transcripts",
     ),
     Importer(
         name="webvoyager",

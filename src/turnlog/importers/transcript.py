@@ -17,7 +17,7 @@ from ..errors import ImportFailed
 from ..log.messages import sha256_hex
 from .protocol import Damage, Lost, Origin, contents, origin_name
 
-_DEEPEST = 200
+DEEPEST = 200
 """No transcript is nested nearly as deeply as this; deeper values could make recursive code fail."""
 
 _decoder = json.JSONDecoder()
@@ -103,8 +103,8 @@ class Transcript:
                 self.warn(number, f"left out: not JSON ({reason}); it begins {start!r}")
                 return
             position = end
-            if _too_deep(value):
-                self.warn(number, f"left out: nested deeper than {_DEEPEST} levels")
+            if too_deep(value):
+                self.warn(number, f"left out: nested deeper than {DEEPEST} levels")
             else:
                 yield Line(number, value)
             while position < len(text) and text[position].isspace():
@@ -189,14 +189,15 @@ def json_document(data: bytes) -> Any:
         value = json.loads(plain_utf8(data).decode("utf-8"))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    if _too_deep(value):
-        raise ValueError(f"nested deeper than {_DEEPEST} levels")
+    if too_deep(value):
+        raise ValueError(f"nested deeper than {DEEPEST} levels")
     return value
 
 
-def _too_deep(value: Any) -> bool:
+def too_deep(value: Any) -> bool:
+    """Whether a value is nested deeper than any transcript is."""
     level = [value]
-    for _ in range(_DEEPEST):
+    for _ in range(DEEPEST):
         deeper = [item for item in level if isinstance(item, (dict, list))]
         if not deeper:
             return False

@@ -1,4 +1,5 @@
-"""Claude Code sessions: `~/.claude/projects/<folder>/<session>.jsonl` and their subagents.
+"""Claude Code sessions: `~/.claude/projects/<folder>/<session>.jsonl` and their subagents; of Claude Code on the web,
+the same records as a list under `loglines`.
 
 One JSON record a line. The meaning of fields was observed in files of versions 1.0 to 2.1; Anthropic does not document
 the format. Subagents (sidechains) become separate sessions. They can be written in three ways: as marked lines among
