@@ -36,12 +36,23 @@ _KEYED = ("toolUse", "toolResult", "reasoningContent", "image", "document", "vid
 _MESSAGE = ("id", "name", "type", "example", "index", "weight", "refusal", "createdAt", "invalid_tool_calls", "lc")
 
 
+_AROUND = "around"
+"""Under this key, a message has what stood beside it in an envelope."""
+
+
 def message_of(value: Any) -> Fields:
-    """A message without the envelope that LangChain puts around it: `{"lc", "kwargs"}`, or `{"type", "data"}`."""
-    inner = mapping(value).get("kwargs", mapping(value).get("data"))
-    if isinstance(inner, dict) and ("content" in inner or "type" in inner):
-        names = items(value.get("id"))
-        return Fields({"type": value.get("type") if not names else names[-1], **inner})
+    """A message without the envelope that LangChain puts around it (`{"lc", "kwargs"}`, or `{"type", "data"}`), and that
+    answers have (`{"message", "finish_reason"}`)."""
+    outer = mapping(value)
+    for key in ("kwargs", "data", "message"):
+        inner = outer.get(key)
+        if isinstance(inner, dict) and "content" not in outer and "role" not in outer:
+            kind = items(outer.get("id"))[-1:] or [outer.get("type")] if key != "message" else []
+            message = message_of(inner).value
+            around = {name: each for name, each in outer.items() if name not in (key, "lc", "id", "type")}
+            stop = {"finish_reason": around.pop("finish_reason", None)}
+            beside = {_AROUND: around} if around else {}
+            return Fields({**stop, **({"type": kind[0]} if kind else {}), **beside, **message})
     return Fields(value)
 
 
@@ -157,7 +168,7 @@ def _mime(block: Fields) -> str:
 
 def messages_in(value: Any, role: str) -> list[Any]:
     """The messages in what a model was given or gave, in whatever an integration logged: a list, an object around one,
-    one message, a text (of `role`), or JSON text of these."""
+    one message, a text (of `role`), or JSON text of these. What is beside a list goes with its first message."""
     if isinstance(value, str):
         parsed = json_in(value)
         return messages_in(parsed, role) if isinstance(parsed, (dict, list)) else _as_said(value, role)
@@ -165,15 +176,18 @@ def messages_in(value: Any, role: str) -> list[Any]:
         if value and all(isinstance(each, list) for each in value):
             return [message for each in value for message in messages_in(each, role)]
         return [each if isinstance(each, dict) else _as_said(each, role)[0] for each in value if each]
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or not value:
         return []
-    for key in ("messages", "choices", "generations", "message", "output", "kwargs"):
-        inner = value.get(key)
-        if isinstance(inner, (list, dict)) and inner and "role" not in value and "lc" not in value:
-            return messages_in(inner, role)
-    if "role" in value or "lc" in value or "type" in value or "content" in value or "tool_calls" in value:
+    if not value.keys().isdisjoint(("role", "lc", "content", "tool_calls")) or word(value.get("type")) in ROLES:
         return [value if "role" in value or "type" in value else {"role": role, **value}]
-    return _as_said(value.get("text") or compact_json(value), role) if value else []
+    for key in ("messages", "choices", "generations", "message", "output"):
+        inner = value.get(key)
+        if isinstance(inner, (list, dict)) and inner:
+            first, *others = messages_in(inner, role) or [{}]
+            around = {name: each for name, each in value.items() if name != key}
+            return [{**first, **({_AROUND: around} if around else {})}, *others]
+    text = word(value.get("text")) if value.keys() <= {"text", "type"} else ""
+    return _as_said(text or compact_json(value), role)
 
 
 def json_in(text: str) -> Any:

@@ -49,15 +49,17 @@ def _steps(file: Transcript) -> Iterator[Line]:
     """Every observation, and behind those of a trace the trace."""
     number = 0
     updates: dict[str, dict[str, Any]] = {}
-    for line in file.entries("observation", "data", "batch", "observations"):
+    whole = file.document_or_none()
+    is_trace = isinstance(whole, dict) and "observations" in whole
+    for line in [Line(1, whole)] if is_trace else file.entries("observation", "data", "batch", "observations"):
         value = line.value
         if isinstance(value.get("body"), dict):  # as it was ingested: an update has what changed
             kind = str(value.get("type")).partition("-")[0].upper()
             body = updates.setdefault(str(value["body"].get("id")), {"type": kind, "timestamp": value.get("timestamp")})
             body.update({key: each for key, each in value["body"].items() if each is not None})
             continue
-        whole = {**value, **mapping(value.get("trace"))}
-        for inner in (*objects(whole.get("observations")), whole):
+        trace = {**value, **mapping(value.get("trace"))}
+        for inner in (*objects(trace.get("observations")), trace):
             number += 1
             yield Line(number, inner)
     yield from (Line(number, body) for number, body in enumerate(updates.values(), number + 1))

@@ -81,8 +81,8 @@ def _is_whole(run: Mapping[str, Any]) -> bool:
 
 def _usages(run: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What a call was billed, from its answer or its metadata, or in LangSmith's own counts."""
-    answers = [message_of(mapping(each).get("message", each)) for each in messages_in(run.get("outputs"), "assistant")]
-    found = [mapping(answer.get("usage_metadata")) for answer in answers]
+    answers = messages_in(run.get("outputs"), "assistant")
+    found = [mapping(message_of(answer).get("usage_metadata")) for answer in answers]
     for place in (("outputs", "usage_metadata"), ("extra", "metadata", "usage_metadata")):
         found.append(mapping(within(run, *place)))
     found.append({"input_tokens": run.get("prompt_tokens"), "output_tokens": run.get("completion_tokens")})
@@ -127,10 +127,11 @@ def _span(line: Line, threads: Mapping[str, str], whole: Mapping[str, int], bill
 
 def _called(span: Span, fields: Fields, inputs: Any) -> None:
     prompts = items(within(inputs, "prompts"))
-    span.input = [{"role": "user", "content": each} for each in prompts] or messages_in(fields.get("inputs"), "user")
-    fields.skip("inputs")
-    answers = messages_in(fields.get("outputs"), "assistant")
-    span.output = [mapping(each).get("message", each) for each in answers]
+    span.input = [{"role": "user", "content": each} for each in prompts]
+    span.input = span.input or messages_in(fields.get("inputs"), "user")
+    if prompts:
+        fields.inside("inputs").skip("prompts")
+    span.output = messages_in(fields.get("outputs"), "assistant")
     about = [mapping(message_of(each).get("response_metadata")) for each in span.output]
     span.model = next((word(each["model_name"]) for each in about if each.get("model_name")), span.model)
     span.stop = next((word(each[key]) for each in about for key in ("stop_reason", "finish_reason") if each.get(key)), "")

@@ -175,9 +175,12 @@ class TraceReader:
             thread.add((item for item in items if item.role == "system"), span.start, span.line, {})
         elif items and system != thread.system:
             writer.facts("system", {"text": [part.text for item in items if isinstance(part := item.part, Text)]})
+        self._told.update(text for item in items if item.role == "system" for text in _texts_of(item.part))
         thread.rewind(kept)
         writer.model = span.model or writer.model
         fresh = _after(items, known)
+        new = {id(item) for item in fresh}
+        unsaid = [text for item in items if id(item) not in new for text in self._unsaid(item)]
         while fresh:  # what ran since the call before, then what was said
             is_result = isinstance(fresh[0].part, ToolResult)
             batch = list(takewhile(lambda item: isinstance(item.part, ToolResult) is is_result, fresh))  # noqa: B023
@@ -185,8 +188,7 @@ class TraceReader:
             del fresh[: len(batch)]
         about = {"model": span.model, "stop": span.stop, "response_id": span.response_id}
         thread.add(answer, span.end, span.line, {}, **about)
-        for item in (*items, *answer):
-            self._told |= {*_texts_of(item.part)}
+        self._told.update(text for item in answer for text in _texts_of(item.part))
         writer.at(span.end)
         for usage in span.usages:
             writer.usage(usage, self.words, vendor=span.maker, model=span.model, cost=span.cost)
@@ -195,9 +197,17 @@ class TraceReader:
         for rest, is_hollow in (*unread, *more):
             for key in unread_keys(rest, is_empty=is_hollow):
                 writer.log.count(f"`{key}` of a message", span.line, "entry" if is_hollow else "part")
+        left = [rest for rest, _ in (*unread, *more)]
         for other in self._early.pop(span.group, []):
             self._stood(other)
-        self._note(thread, span, {"unread": [rest for rest, _ in (*unread, *more)], **span.fields.unread()})
+        self._note(thread, span, {"history": unsaid, "unread": left, **span.fields.unread()})
+        self._told.update(map(str.strip, unsaid))
+
+    def _unsaid(self, item: _Item) -> list[str]:
+        """The texts of a repeated part that were not told before: thinking, or another result of the same call."""
+        part = ToolCall("", "", item.part.arguments) if isinstance(item.part, ToolCall) else item.part
+        texts = list(strings_in(part.arguments)) if isinstance(part, ToolCall) else _texts_of(part)
+        return [text for text in texts if text.strip() and text.strip() not in self._told]
 
     def _ran(self, span: Span) -> None:
         self._tools.setdefault(span.group, []).append(span)
@@ -230,7 +240,7 @@ class TraceReader:
             return value
         rest = {key: new for key, item in value.items() if not is_empty(new := self._news(item))}
         is_message = any(key in value for key in ("content", "parts", "kwargs", "text", "tool_calls"))
-        if is_message and not any(" " in text for key in rest if key not in _LABELS for text in strings_in(rest[key])):
+        if (is_message or rest.keys() <= {*_LABELS}) and not any(" " in text for key in rest for text in strings_in(rest[key])):
             return None
         return rest or None
 
@@ -242,7 +252,10 @@ class TraceReader:
         for index, item in enumerate(items):
             self._told |= {*_texts_of(item.part)}
             result = item.part
-            if isinstance(result, ToolResult) and (run := self._run(result.call_id, result.name, span.group)):
+            if not isinstance(result, ToolResult):
+                continue
+            name = result.name or thread.open.get(result.call_id, "")
+            if run := self._run(result.call_id, name, span.group):
                 runs[result.call_id] = run
                 if run.error and result.outcome == "ok":
                     items[index] = replace(item, part=replace(result, outcome="failed"))

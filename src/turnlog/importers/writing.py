@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
-from math import isfinite
 from typing import Any
 
 from msgspec.structs import replace
@@ -30,6 +29,9 @@ from .protocol import Imported
 from .repeats import is_empty, result_text
 from .transcript import Transcript
 from .unread import unread_keys
+
+_DEAREST = 1e9
+"""No answer costs as many US dollars; a damaged file may say anything."""
 
 
 class SessionWriter:
@@ -312,7 +314,8 @@ class SessionWriter:
         figures = {field: [within(raw, *path.split(".")) for path in paths.split()] for field, paths in keys.items()}
         if not any(tokens_billed(value) for values in figures.values() for value in values):
             return
-        charged = Decimal(str(cost)) if isinstance(cost, (int, float)) and cost > 0 and isfinite(cost) else None
+        is_cost = isinstance(cost, (int, float)) and not isinstance(cost, bool) and 0 < cost < _DEAREST
+        charged = Decimal(str(cost)) if is_cost else None
         sums: dict[str, Any] = {field: sum(map(tokens_billed, values)) for field, values in figures.items()}
         known = [value for values in figures.values() for value in values]
         is_missing = any(values[0] is None for field, values in figures.items() if field in ("input", "output"))
