@@ -221,13 +221,20 @@ FORMATS: tuple[Importer, ...] = (
     ),
     Importer(
         name="vercel-ui",
-        title="messages of Vercel's AI SDK for a user interface",
-        near="a request body, but messages have `parts`",
+        title="messages of Vercel's AI SDK, for a user interface or for a model, or a stream of them",
+        module="vercel",
         marks=(
             "id role parts[].type=step-start",
             "messages[].parts[].type=step-start",
             "parts[].toolCallId parts[].state",
+            "messages[].parts[].toolCallId",
+            "role content[].type=tool-call content[].toolCallId",
+            "messages[].content[].type=tool-call",
+            "id role parts[].type=text parts[].text",
+            "messages[].id messages[].parts[].type=text messages[].parts[].text",
+            "type=start-step type=text-delta",
         ),
+        checked="2026-11: messages and streams of npm's ai 6.0.326 and 4.3.19 (its stream is not read); no app's data found",
     ),
     Importer(
         name="adk",

@@ -126,7 +126,13 @@ def _thinking(block: Fields, thinker: str) -> tuple[Reasoning, ...]:
     inner = block.inside("reasoningText") if "reasoningText" in block.value else block
     signature = inner.text("signature", "thought_signature")
     for key in ("providerMetadata", "providerOptions"):
-        signature = signature or block.inside(key, "anthropic").text("signature")
+        vendor = block.inside(key, "anthropic")
+        if vendor.value and (signature := signature or vendor.text("signature")):
+            thinker = "anthropic"
+    for detail in block.each("details"):  # version 4 of Vercel's AI SDK, which had signatures for Anthropic only
+        if signature := signature or detail.text("signature"):
+            thinker = "anthropic"
+        detail.skip("type", "text")
     text = inner.text("text", "content", "thinking", "reasoning")
     return thoughts(text, thinker, signature=signature, encrypted=block.text("data", "redactedContent"))
 

@@ -1,0 +1,187 @@
+"""Messages of Vercel's AI SDK: those for a user interface (`UIMessage`, as `useChat` keeps them; also of version 4), and
+those for a model (`ModelMessage`); as a list, or as `{"id", "messages"}`. Also the stream that a server sends.
+
+Checked against what npm's ai 6.0.326 and 4.3.19 write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..log.messages import Outcome, Part, ToolResult
+from ..providers.openai_chat import PROVIDER
+from .fields import Fields
+from .framework_messages import ROLES, block_parts, read_parts
+from .json_values import mapping, within, word
+from .parts import called, media, shown
+from .protocol import Imported, Origin, hashed_id
+from .transcript import Line, Transcript, json_document
+from .writing import Handler, SessionWriter
+
+_USAGE = {
+    "input": "inputTokens",
+    "output": "outputTokens",
+    "cached": "inputTokenDetails.cacheReadTokens",
+    "cache_write": "inputTokenDetails.cacheWriteTokens",
+    "reasoning": "outputTokenDetails.reasoningTokens",
+}
+_USAGE_4 = {"input": "promptTokens", "output": "completionTokens"}
+_OUTCOMES: dict[str, Outcome] = {"output-error": "failed", "output-denied": "canceled"}
+_ENDED = {"output-available", "result", *_OUTCOMES}
+"""States of calls that have a result."""
+
+
+def read(origin: Origin) -> list[Imported]:
+    """The conversation."""
+    file = Transcript(origin)
+    whole = file.document_or_none()
+    is_stream = file.data.lstrip()[:5] == b"data:"
+    lines = list(_streamed(file)) if is_stream else file.entries("message", "messages")
+    if not any(word(line.value.get("role")) in ROLES for line in lines):
+        raise file.refused("message of Vercel's AI SDK", "give a list of messages, or an object with `messages`")
+    writer = SessionWriter(file, "vercel-ui", PROVIDER, envelope=("id", "role"))
+    chat = Fields(whole)
+    chat.skip("messages")
+    writer.id = chat.text("id", "chatId") or hashed_id("vercel-ui", lines[0].value)
+    writer.title = chat.text("title")
+    writer.at(chat.get("createdAt"))
+    writer.note("chat", chat.unread())
+    for line in lines:
+        entry = Fields(line.value)
+        role = word(entry.value.get("role"))
+        writer.take(entry, line.number, ROLES.get(role, role or "unknown"), _HANDLERS)
+    return [writer.done()]
+
+
+def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
+    metadata = entry.inside("metadata")
+    writer.at(entry.get("createdAt") or metadata.get("createdAt"))
+    if "parts" in entry.value or "toolInvocations" in entry.value:
+        _ui_message(writer, entry, line)
+    else:
+        role, parts = read_parts(entry, writer.log.blob, PROVIDER.name)
+        results = [part for part in parts if isinstance(part, ToolResult)]
+        writer.say("user", results, line, joined=True)
+        writer.say(role, (part for part in parts if part not in results), line)
+    usage = metadata.get("usage", "totalUsage")
+    words = _USAGE_4 if "promptTokens" in mapping(usage) else _USAGE
+    writer.usage(usage, words, model=metadata.text("model", "modelId"))
+
+
+def _ui_message(writer: SessionWriter, entry: Fields, line: int) -> None:
+    """A message with its steps: in each, what the model said and called; then the results of these calls."""
+    role = ROLES[entry.text("role")]
+    parts = entry.each("parts")
+    results: list[ToolResult] = []
+    is_first = True
+    if not parts:  # the first versions had the calls before the text
+        parts = [Fields({"toolInvocation": call.value}) for call in entry.each("toolInvocations")]
+        entry.skip("toolInvocations")
+        parts += [Fields({"type": "text", "text": entry.text("content")})]
+    for part in parts:
+        if part.text("type") == "step-start":
+            _return(writer, results, line)
+            is_first = True
+        elif made := _made(part, writer, results):
+            writer.say(role, made, line, joined=not is_first)
+            is_first = False
+    for each in entry.each("experimental_attachments"):
+        attached = media(each.text("url"), each.text("contentType"), writer.log.blob, each.text("name"))
+        writer.say(role, filter(None, [attached]), line, joined=True)
+    _return(writer, results, line)
+    if entry.value.get("content") in [part.value.get("text") for part in parts]:
+        entry.skip("content")
+    said = [within(part.value, "toolInvocation") for part in parts]
+    if all(call.value in said for call in entry.each("toolInvocations")):
+        entry.skip("toolInvocations")
+
+
+def _made(part: Fields, writer: SessionWriter, results: list[ToolResult]) -> list[Part]:
+    """The parts that a part of a UI message is. The result of a call waits for the end of the step."""
+    call = part.inside("toolInvocation") if "toolInvocation" in part.value else part
+    if "toolCallId" not in call.value:
+        return block_parts(part, writer.log.blob, PROVIDER.name)
+    part.skip("type", "step", "title", "providerExecuted", "preliminary")
+    call.skip("step")
+    call_id, state = call.text("toolCallId"), call.text("state")
+    name = call.text("toolName") or part.text("type").removeprefix("tool-")
+    if state in _ENDED:
+        content = call.get("output", "result", "errorText")
+        results.append(ToolResult(call_id, name, shown(content, writer.log.blob), _OUTCOMES.get(state, "ok")))
+    return [called(call_id, name, call.get("input", "args", "rawInput"))]
+
+
+def _return(writer: SessionWriter, results: list[ToolResult], line: int) -> None:
+    writer.say("user", results, line, joined=True)
+    results.clear()
+
+
+_HANDLERS: dict[str, Handler | None] = dict.fromkeys(("user", "assistant", "system", "tool"), _said)
+
+
+# -- streams ---------------------------------------------------------------------------------------
+
+
+def _streamed(file: Transcript) -> Iterator[Line]:
+    """The messages that a stream of server-sent events builds, as the user interface does."""
+    message: dict[str, Any] = {}
+    begun = 0
+    for number, raw in enumerate(file.data.split(b"\n"), 1):
+        text = raw.strip().removeprefix(b"data:").strip()
+        if not text or text == b"[DONE]":
+            continue
+        try:
+            event = json_document(text)
+        except ValueError as error:
+            file.warn(number, f"left out: an event is not JSON ({error})", "entry")
+            continue
+        if not isinstance(event, dict):
+            file.warn(number, "left out: an event must be a JSON object", "entry")
+        elif event.get("type") == "start" or not message:
+            if message:
+                yield Line(begun, message)
+            begun, message = number, {"id": event.get("messageId"), "role": "assistant", "parts": []}
+            message["metadata"] = mapping(event.get("messageMetadata"))
+        if isinstance(event, dict) and event.get("type") != "start":
+            _fold(message, event)
+    if message:
+        yield Line(begun, message)
+
+
+def _fold(message: dict[str, Any], event: dict[str, Any]) -> None:
+    """Add an event to the message."""
+    parts: list[dict[str, Any]] = message["parts"]
+    kind = word(event.get("type"))
+    key = "toolCallId" if "toolCallId" in event else "id"
+    open_parts = [part for part in parts if key in part and part[key] == event.get(key)]
+    about = {name: value for name, value in event.items() if name not in ("type", "id", "delta", "inputTextDelta")}
+    if kind == "start-step":
+        parts.append({"type": "step-start"})
+    elif kind.startswith(("text-", "reasoning-")):
+        if not open_parts or kind.endswith("-start"):
+            open_parts = [{"type": kind.rpartition("-")[0], "id": event.get("id"), "text": ""}]
+            parts += open_parts
+        open_parts[-1]["text"] += word(event.get("delta"))
+        open_parts[-1].update(about)
+    elif key == "toolCallId":
+        if not open_parts:
+            open_parts = [{"type": "dynamic-tool", "input": ""}]
+            parts += open_parts
+        if kind == "tool-input-delta" and isinstance(open_parts[-1].get("input"), str):
+            open_parts[-1]["input"] += word(event.get("inputTextDelta"))
+        open_parts[-1].update(about)
+        open_parts[-1]["state"] = _STATES.get(kind, kind)
+    elif kind in ("finish", "message-metadata"):
+        message["metadata"] |= mapping(about.pop("messageMetadata", None))
+        message["finish"] = about
+    elif kind != "finish-step" or about:
+        parts.append(event)
+
+
+_STATES = {
+    "tool-input-error": "output-error",
+    "tool-output-available": "output-available",
+    "tool-output-error": "output-error",
+    "tool-output-denied": "output-denied",
+}
