@@ -238,9 +238,16 @@ FORMATS: tuple[Importer, ...] = (
     ),
     Importer(
         name="adk",
-        title="a session of ADK",
-        near="request bodies of Google, but contents are in `events`",
-        marks=("events[].content.parts[]",),
+        title="a session of Google's ADK, or its database of sessions",
+        module="adk",
+        marks=(
+            "events[].invocationId events[].author",
+            "events[].invocation_id events[].author",
+            "invocationId author content.parts[]",
+            "invocation_id author content.parts[]",
+        ),
+        tables=("sessions events app_states user_states",),
+        checked="2026-11: sessions and databases of google-adk 2.13.0, 1.39.1 and 1.15.1",
     ),
     Importer(
         name="bedrock-converse",
