@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .._platform.units import counted
 from ..providers.google import PROVIDER
 from ..providers.google.keys import snake
 from .databases import SqliteTranscript, is_database, read_database
@@ -60,6 +61,11 @@ def _sessions(file: SqliteTranscript) -> Iterator[Imported]:
         for line, event in enumerate(file.rows(f"SELECT * FROM events WHERE {order}", *keys), 1):
             _take(writer, _row(writer, file, event, line), line)
         yield writer.done()
+    known = "app_name = each.app_name AND user_id = each.user_id AND id = each.session_id"
+    query = f"SELECT count(*) AS number FROM events AS each WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE {known})"
+    for row in file.rows(query):
+        if row["number"]:
+            file.warn(0, f"left out: {counted(row['number'], 'event')} of sessions that are not there", "entry")
 
 
 def _row(writer: SessionWriter, file: SqliteTranscript, row: dict[str, Any], line: int) -> dict[str, Any]:
