@@ -251,14 +251,18 @@ FORMATS: tuple[Importer, ...] = (
     ),
     Importer(
         name="bedrock-converse",
-        title="messages of Bedrock Converse or Strands",
-        near="a body of Anthropic's API, but blocks have no `type`",
+        title="messages of Bedrock Converse, a session of Strands, or a log of Bedrock's invocations",
+        module="bedrock",
         marks=(
             "role content[].toolUse",
             "role content[].toolResult",
             "messages[].content[].toolUse",
             "messages[].content[].toolResult",
+            "message.content[] message_id redact_message",
+            "input.inputBodyJson.messages[] modelId",
         ),
+        named=("session_*/session.json", "agents/agent_*/agent.json", "strands/sessions/session_*"),
+        checked="2026-11: a session folder and messages of strands-agents 1.62.0; no log of invocations was found",
     ),
     Importer(
         name="sharegpt",

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import groupby
 from typing import Any
 
 from ..log.messages import Outcome, Part, Reasoning, ToolCall, ToolResult, compact_json
 from .fields import Fields
 from .json_values import items, mapping, word
 from .parts import called, media, shown, texts, thoughts
+from .writing import SessionWriter
 
 Blob = Callable[[bytes], str]
 
@@ -56,9 +58,10 @@ def message_of(value: Any) -> Fields:
     return Fields(value)
 
 
-def read_parts(message: Fields, blob: Blob, thinker: str) -> tuple[str, list[Part]]:
-    """The role of a message ("" if it has none) and its parts; fields that are not read stay in `message`. `thinker` is
-    the provider of the API that the model was spoken to in."""
+def read_parts(message: Fields, blob: Blob, thinker: str) -> tuple[str, list[Part], list[str]]:
+    """The role of a message ("" if it has none), its parts, and the kinds of its blocks that are not known; fields that
+    are not read stay in `message`. `thinker` is the provider of the API that the model was spoken to in."""
+    unknown: list[str] = []
     role = ROLES.get(message.text("role").lower()) or ROLES.get(message.text("type").lower(), "")
     key = "parts" if isinstance(message.value.get("parts"), list) else "content"
     content = message.value.get(key)
@@ -66,7 +69,9 @@ def read_parts(message: Fields, blob: Blob, thinker: str) -> tuple[str, list[Par
     if isinstance(content, list):
         parts = [part for block in content if isinstance(block, str) for part in texts(block)]
         for block in message.each(key):
-            parts += block_parts(block, blob, thinker)
+            made = block_parts(block, blob, thinker)
+            parts += made or []
+            unknown += [kind_of_block(block)] if made is None else []
     elif isinstance(content, (str, dict)):
         message.skip(key)
         parts = [*shown(content, blob)]
@@ -77,7 +82,17 @@ def read_parts(message: Fields, blob: Blob, thinker: str) -> tuple[str, list[Par
         outcome: Outcome = "failed" if message.text("status") == "error" else "ok"
         parts = [ToolResult(call_id, message.text("name"), tuple(parts), outcome)]  # type: ignore[arg-type]
     message.skip(*_MESSAGE, "role")
-    return "user" if role == "tool" else role, parts
+    return "user" if role == "tool" else role, parts, unknown
+
+
+def add_message(writer: SessionWriter, message: Fields, line: int, **about: Any) -> list[Part]:
+    """Add a message to a session, the results in it as a message of their own; returns its parts."""
+    role, parts, unknown = read_parts(message, writer.log.blob, writer.provider.name)
+    for kind in unknown:
+        writer.log.count(f"a block of type {kind!r}", line, "part" if parts else "entry")
+    for is_result, group in groupby(parts, lambda part: isinstance(part, ToolResult)):
+        writer.say("user" if is_result else role, group, line, joined=is_result, **about)
+    return parts
 
 
 def _calls_beside(message: Fields, known: set[str]) -> list[Part]:
@@ -99,8 +114,14 @@ def _calls_beside(message: Fields, known: set[str]) -> list[Part]:
     return found
 
 
-def block_parts(block: Fields, blob: Blob, thinker: str) -> list[Part]:
-    """The parts that a block of a message is; none if it is of no known kind, and then nothing of it counts as read."""
+def kind_of_block(block: Fields) -> str:
+    """What a block of a message says that it is."""
+    return word(block.value.get("type")) or next((key for key in block.value if key != "cachePoint"), "")
+
+
+def block_parts(block: Fields, blob: Blob, thinker: str) -> list[Part] | None:
+    """The parts that a block of a message is; None if it is of no known kind or cannot be read, and then it stays
+    unread."""
     kind = word(block.value.get("type")) or next((key for key in _KEYED if key in block.value), "")
     inner = block.inside(kind) if kind in _KEYED and isinstance(block.value.get(kind), dict) else block
     found: list[Part] = []
@@ -115,10 +136,11 @@ def block_parts(block: Fields, blob: Blob, thinker: str) -> list[Part]:
         found = [_result(inner, kind, blob)]
     elif kind in _MEDIA:
         found = [*_media(inner, kind, blob)]
-    elif kind == "cachePoint" or "cachePoint" in block.value:
-        block.skip("cachePoint")
+    block.skip("cachePoint")
     if found:
         block.skip("type", "id", "index", "state", "cache_control", "modality", "format")
+    elif any(key != "type" for key in block.unread()):
+        return None
     return found
 
 

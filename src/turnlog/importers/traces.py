@@ -140,6 +140,7 @@ class TraceReader:
         self._tools: dict[str, list[Span]] = {}
         self._early: dict[str, list[Span]] = {}
         self._told: set[str] = set()
+        self._unknown: list[str] = []
         self._blobs: dict[str, bytes] = {}
 
     def read(self, spans: Iterable[Span]) -> list[Imported]:
@@ -197,6 +198,9 @@ class TraceReader:
         for rest, is_hollow in (*unread, *more):
             for key in unread_keys(rest, is_empty=is_hollow):
                 writer.log.count(f"`{key}` of a message", span.line, "entry" if is_hollow else "part")
+        for kind in self._unknown:
+            writer.log.count(f"a block of type {kind!r}", span.line)
+        self._unknown.clear()
         left = [rest for rest, _ in (*unread, *more)]
         for other in self._early.pop(span.group, []):
             self._stood(other)
@@ -326,7 +330,8 @@ class TraceReader:
             span.model = span.model or about.text("model_name", "model")
             message.skip("response_metadata", "usage_metadata")
             maker = makers().get(span.maker)
-            role, parts = read_parts(message, self._blob, maker.provider if maker else PROVIDER.name)
+            role, parts, unknown = read_parts(message, self._blob, maker.provider if maker else PROVIDER.name)
+            self._unknown += unknown
             found += [_Item(role or usual, part, _key(role or usual, part), number) for part in parts]
             if rest := message.unread():
                 unread.append((rest, not parts))

@@ -12,7 +12,7 @@ from typing import Any
 from ..log.messages import Outcome, Part, ToolResult
 from ..providers.openai_chat import PROVIDER
 from .fields import Fields
-from .framework_messages import ROLES, block_parts, read_parts
+from .framework_messages import ROLES, add_message, block_parts, kind_of_block
 from .json_values import mapping, within, word
 from .parts import called, media, shown
 from .protocol import Imported, Origin, hashed_id
@@ -30,6 +30,8 @@ _USAGE_4 = {"input": "promptTokens", "output": "completionTokens"}
 _OUTCOMES: dict[str, Outcome] = {"output-error": "failed", "output-denied": "canceled"}
 _ENDED = {"output-available", "result", *_OUTCOMES}
 """States of calls that have a result."""
+_BESIDE = ("source", "data-")
+"""Parts for the page, not for the model; they become a note."""
 
 
 def read(origin: Origin) -> list[Imported]:
@@ -60,10 +62,7 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
     if "parts" in entry.value or "toolInvocations" in entry.value:
         _ui_message(writer, entry, line)
     else:
-        role, parts = read_parts(entry, writer.log.blob, PROVIDER.name)
-        results = [part for part in parts if isinstance(part, ToolResult)]
-        writer.say("user", results, line, joined=True)
-        writer.say(role, (part for part in parts if part not in results), line)
+        add_message(writer, entry, line)
     usage = metadata.get("usage", "totalUsage")
     words = _USAGE_4 if "promptTokens" in mapping(usage) else _USAGE
     writer.usage(usage, words, model=metadata.text("model", "modelId"))
@@ -83,7 +82,7 @@ def _ui_message(writer: SessionWriter, entry: Fields, line: int) -> None:
         if part.text("type") == "step-start":
             _return(writer, results, line)
             is_first = True
-        elif made := _made(part, writer, results):
+        elif made := _made(part, writer, results, line):
             writer.say(role, made, line, joined=not is_first)
             is_first = False
     for each in entry.each("experimental_attachments"):
@@ -97,11 +96,15 @@ def _ui_message(writer: SessionWriter, entry: Fields, line: int) -> None:
         entry.skip("toolInvocations")
 
 
-def _made(part: Fields, writer: SessionWriter, results: list[ToolResult]) -> list[Part]:
+def _made(part: Fields, writer: SessionWriter, results: list[ToolResult], line: int) -> list[Part]:
     """The parts that a part of a UI message is. The result of a call waits for the end of the step."""
     call = part.inside("toolInvocation") if "toolInvocation" in part.value else part
     if "toolCallId" not in call.value:
-        return block_parts(part, writer.log.blob, PROVIDER.name)
+        made = block_parts(part, writer.log.blob, PROVIDER.name)
+        kind = kind_of_block(part)
+        if made is None and not kind.startswith(_BESIDE):
+            writer.log.count(f"a part of type {kind!r}", line)
+        return made or []
     part.skip("type", "step", "title", "providerExecuted", "preliminary")
     call.skip("step")
     call_id, state = call.text("toolCallId"), call.text("state")
