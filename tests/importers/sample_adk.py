@@ -23,12 +23,14 @@ def _event(second: int, author: str, *parts: dict[str, Any], turn: int = 1, **mo
 
 def _model(second: int, *parts: dict[str, Any], **more: Any) -> dict[str, Any]:
     usage = {"promptTokenCount": 100 + second, "candidatesTokenCount": 10, "thoughtsTokenCount": 5}
-    about = {"modelVersion": "gemini-3-pro", "finishReason": "STOP", "nodeInfo": {"path": "finder@1"}}
+    about: dict[str, Any] = {"modelVersion": "gemini-3-pro", "finishReason": "STOP", "nodeInfo": {"path": "finder@1"}}
     return _event(second, "finder", *parts, usageMetadata={**usage, "cachedContentTokenCount": 40}, **about, **more)
 
 
 _EVENTS = [
-    _event(0, "user", {"text": "Name the fjords of Norway"}, {"inlineData": {"mimeType": "image/png", "data": "aGVsbG8="}}),
+    _event(
+        0, "user", {"text": "Name the fjords of Norway"}, {"inlineData": {"mimeType": "image/png", "data": "aGVsbG8="}}
+    ),
     _event(1, "finder", {"text": "I have"}, partial=True),
     _model(
         2,
@@ -46,16 +48,44 @@ _EVENTS = [
         role="user",
         actions={"stateDelta": {"counted": "not at all, no"}},
     ),
-    _model(4, {"text": None, "functionCall": {"id": "call_2", "name": "transfer_to_agent", "args": {"agent_name": "writer"}}}),
-    _event(5, "finder", {"functionResponse": {"id": "call_2", "name": "transfer_to_agent", "response": {"result": None}}}, role="user", actions={"transferToAgent": "writer"}),
-    _event(6, "writer", {"text": "Hardanger and Sogne, they are."}, {"executableCode": {"code": "print('a b c')", "language": "PYTHON"}}, {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "a b c"}}),
+    _model(
+        4,
+        {"text": None, "functionCall": {"id": "call_2", "name": "transfer_to_agent", "args": {"agent_name": "writer"}}},
+    ),
+    _event(
+        5,
+        "finder",
+        {"functionResponse": {"id": "call_2", "name": "transfer_to_agent", "response": {"result": None}}},
+        role="user",
+        actions={"transferToAgent": "writer"},
+    ),
+    _event(
+        6,
+        "writer",
+        {"text": "Hardanger and Sogne, they are."},
+        {"executableCode": {"code": "print('a b c')", "language": "PYTHON"}},
+        {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "a b c"}},
+    ),
     _event(7, "user", {"text": "And the lakes?"}, turn=2),
     _event(8, "writer", turn=2, errorCode="SAFETY", errorMessage="it was not safe"),
     _event(9, "user", turn=3, actions={"rewindBeforeInvocationId": "e-2"}),
     _event(10, "user", {"text": "Name the lakes, then"}, turn=4),
-    _event(11, "writer", turn=4, actions={"compaction": {"startTimestamp": 1795989600.0, "endTimestamp": 1795989606.5, "compactedContent": {"role": "model", "parts": [{"text": "The fjords were named."}]}}}),
-    _model(12, {"text": "Femund and Mjosa, they are."}, turn=4, groundingMetadata={"webSearchQueries": ["lakes of Norway"]}),
-]  # fmt: skip
+    _event(
+        11,
+        "writer",
+        turn=4,
+        actions={
+            "compaction": {
+                "startTimestamp": 1795989600.0,
+                "endTimestamp": 1795989606.5,
+                "compactedContent": {"role": "model", "parts": [{"text": "The fjords were named."}]},
+            }
+        },
+    ),
+    _model(
+        12, {"text": "Femund and Mjosa, they are."}, turn=4, groundingMetadata={"webSearchQueries": ["lakes of Norway"]}
+    ),
+]
 
 SAMPLE = Sample(
     name="adk",

@@ -9,7 +9,8 @@ from typing import Any
 from samples import Sample, database_of
 
 _SCRIPT = """
-    CREATE TABLE sessions (app_name TEXT, user_id TEXT, id TEXT, state TEXT, create_time DATETIME, update_time DATETIME);
+    CREATE TABLE sessions (app_name TEXT, user_id TEXT, id TEXT, state TEXT, create_time DATETIME,
+        update_time DATETIME);
     CREATE TABLE app_states (app_name TEXT, state TEXT, update_time DATETIME);
     CREATE TABLE user_states (app_name TEXT, user_id TEXT, state TEXT, update_time DATETIME);
     CREATE TABLE events (id TEXT, app_name TEXT, user_id TEXT, session_id TEXT, invocation_id TEXT, author TEXT,
@@ -25,11 +26,18 @@ _SAID = [
     ("user", _content("user", {"text": "Name the fjords of Norway"})),
     (
         "finder",
-        _content("model", {"text": "I look at the map."}, {"function_call": {"id": "c", "name": "look", "args": {"at": "the coast"}}}),
+        _content(
+            "model",
+            {"text": "I look at the map."},
+            {"function_call": {"id": "c", "name": "look", "args": {"at": "the coast"}}},
+        ),
     ),
-    ("finder", _content("user", {"function_response": {"id": "c", "name": "look", "response": {"seen": "Sogne and others"}}})),
+    (
+        "finder",
+        _content("user", {"function_response": {"id": "c", "name": "look", "response": {"seen": "Sogne and others"}}}),
+    ),
     ("finder", _content("model", {"text": "Sogne and others, they are."})),
-]  # fmt: skip
+]
 
 
 def _fill(db: sqlite3.Connection) -> None:
@@ -41,7 +49,11 @@ def _fill(db: sqlite3.Connection) -> None:
             time = f"2026-11-29 22:10:0{number}.5"
             usage = {"prompt_token_count": 100, "candidates_token_count": 7} if content["role"] == "model" else None
             event = {"author": author, "content": content, "invocation_id": "e-1", "usage_metadata": usage}
-            row = (None, None, time, None, json.dumps(event)) if is_new else (author, b"\x80", time, json.dumps(content), None)
+            row = (
+                (None, None, time, None, json.dumps(event))
+                if is_new
+                else (author, b"\x80", time, json.dumps(content), None)
+            )
             db.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (*about, *row))
 
 

@@ -9,7 +9,12 @@ from samples import Sample
 
 
 def _usage(given: int, cached: int, written: int) -> dict[str, Any]:
-    counts = {"inputTokens": given, "outputTokens": 10, "cacheReadInputTokens": cached, "cacheWriteInputTokens": written}
+    counts = {
+        "inputTokens": given,
+        "outputTokens": 10,
+        "cacheReadInputTokens": cached,
+        "cacheWriteInputTokens": written,
+    }
     return {"usage": {**counts, "totalTokens": given + 10}, "metrics": {"latencyMs": 12}}
 
 

@@ -46,7 +46,11 @@ _BLOCKS = [
     {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"at": "the inner lakes"}},
     {"type": "text", "text": "I look once more."},
 ]
-_LATER = [*_HISTORY, {"role": "assistant", "content": "Hardanger and Sogne."}, {"role": "user", "content": "And lakes?"}]
+_LATER = [
+    *_HISTORY,
+    {"role": "assistant", "content": "Hardanger and Sogne."},
+    {"role": "user", "content": "And lakes?"},
+]
 
 _TRACE = {
     "id": "t-1",
@@ -72,11 +76,16 @@ _TRACE = {
         _step(3, "TOOL", name="count", level="ERROR", statusMessage="it is not there"),
         _called(4, json.dumps(_HISTORY), "Hardanger and Sogne.", usage={"promptTokens": 150, "completionTokens": 9}),
         _step(5, "EVENT", name="seen", input="something that was seen"),
-        _called(6, {"messages": _LATER, "tools": []}, {"role": "assistant", "content": _BLOCKS}, usageDetails={"input": 170, "output": 7}),
+        _called(
+            6,
+            {"messages": _LATER, "tools": []},
+            {"role": "assistant", "content": _BLOCKS},
+            usageDetails={"input": 170, "output": 7},
+        ),
         _step(7, "TOOL", name="look", output={"lakes": "Femund and Mjosa here"}),
         _called(8, "Say it in one word", "Lakes and fjords", level="ERROR", statusMessage="the answer was cut"),
     ],
-}  # fmt: skip
+}
 
 SAMPLE = Sample(
     name="langfuse",

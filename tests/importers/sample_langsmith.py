@@ -85,13 +85,53 @@ _LINES = [
     _run(1, "llm", {"messages": [[_SYSTEM, _HUMAN]]}, _generated(_ANSWER, "I look at the map.")),
     _run(2, "tool", {"at": "the west coast"}, {"output": _RESULTS[0]["kwargs"]}, extra={"tool_call_id": "toolu_1"}),
     _run(3, "tool", {"input": "{}"}, {}, name="count", error="it is not there", extra={"tool_call_id": "toolu_2"}),
-    _run(4, "chat_model", {"messages": [[_SYSTEM, _HUMAN, _ANSWER, *_RESULTS]]}, _generated(_DONE, "Hardanger and Sogne, they are.")),
+    _run(
+        4,
+        "chat_model",
+        {"messages": [[_SYSTEM, _HUMAN, _ANSWER, *_RESULTS]]},
+        _generated(_DONE, "Hardanger and Sogne, they are."),
+    ),
     _run(5, "retriever", {"query": "fjords in the west"}, {"documents": [{"page_content": "A fjord is deep"}]}),
-    _run(6, "llm", {"messages": [{"role": "user", "content": "Count the lakes, too"}]}, {"choices": [{"message": {"role": "assistant", "content": "I found two of them."}, "finish_reason": "stop", "index": 0}]}, prompt_tokens=12, completion_tokens=6),
-    _run(7, "llm", {"prompts": ["Human: Greet the people here"]}, _generated(_lc("AIMessage", type="ai", content="", usage_metadata={"input_tokens": 9, "output_tokens": 3}), ""), thread="th-2"),
-    _run(8, "llm", {"prompts": ["Human: Greet the people here\nAI: \nTool: they wave back at you"]}, _generated(_lc("AIMessage", type="ai", content="Hello to all of you", usage_metadata={"input_tokens": 19, "output_tokens": 4}), "Hello to all of you"), thread="th-2"),
+    _run(
+        6,
+        "llm",
+        {"messages": [{"role": "user", "content": "Count the lakes, too"}]},
+        {
+            "choices": [
+                {
+                    "message": {"role": "assistant", "content": "I found two of them."},
+                    "finish_reason": "stop",
+                    "index": 0,
+                }
+            ]
+        },
+        prompt_tokens=12,
+        completion_tokens=6,
+    ),
+    _run(
+        7,
+        "llm",
+        {"prompts": ["Human: Greet the people here"]},
+        _generated(_lc("AIMessage", type="ai", content="", usage_metadata={"input_tokens": 9, "output_tokens": 3}), ""),
+        thread="th-2",
+    ),
+    _run(
+        8,
+        "llm",
+        {"prompts": ["Human: Greet the people here\nAI: \nTool: they wave back at you"]},
+        _generated(
+            _lc(
+                "AIMessage",
+                type="ai",
+                content="Hello to all of you",
+                usage_metadata={"input_tokens": 19, "output_tokens": 4},
+            ),
+            "Hello to all of you",
+        ),
+        thread="th-2",
+    ),
     _run(9, "chain", {"input": "Greet the people here"}, {"messages": _PLAIN}, thread="th-2", parent_run_id=None),
-]  # fmt: skip
+]
 
 SAMPLE = Sample(
     name="langsmith",

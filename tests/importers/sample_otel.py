@@ -93,7 +93,11 @@ _DONE = _said("assistant", _text("Hardanger and Sogne, they are."), finish_reaso
 _LAST = [*_HISTORY, _DONE, _said("user", _text("And the lakes?"))]
 
 _LINES = [
-    _span(1, "chat claude", _chat(json.dumps([_USER]), json.dumps([{**_CALLED, "finish_reason": "tool_call"}]), (100, 20), **_SYSTEM)),
+    _span(
+        1,
+        "chat claude",
+        _chat(json.dumps([_USER]), json.dumps([{**_CALLED, "finish_reason": "tool_call"}]), (100, 20), **_SYSTEM),
+    ),
     _span(
         2,
         "execute_tool look",
@@ -111,11 +115,49 @@ _LINES = [
         status={"code": 2, "message": "no such tool here"},
         events=[{"name": "exception", "timeUnixNano": "1", "attributes": _attributes({"exception.type": "KeyError"})}],
     ),
-    _span(4, "chat counter", _chat(json.dumps(_SUBAGENT), json.dumps([_said("assistant", _text("I found two of them."))]), (30, 5))),
-    _span(5, "chat claude", _chat([_said("system", _text("Answer in one line.")), *_HISTORY], [_DONE], (150, 10), **{"gen_ai.usage.cache_read.input_tokens": 90})),
-    _span(6, "chat claude", _chat([_said("system", _text("Answer in one line.")), *_LAST], [_said("assistant", _text("I do not know it."))], (170, 10))),
-    _span(7, "chat claude", _chat([_said("system", _text("Answer in one line.")), *_LAST], [_said("assistant", _text("Femund and Mjosa, they are."))], (170, 12))),
-    _span(8, "invoke_agent", {"gen_ai.operation.name": "invoke_agent", "gen_ai.conversation.id": "c-1", "pydantic_ai.all_messages": json.dumps(_LAST), "final_result": "Those are all the lakes"}),
+    _span(
+        4,
+        "chat counter",
+        _chat(json.dumps(_SUBAGENT), json.dumps([_said("assistant", _text("I found two of them."))]), (30, 5)),
+    ),
+    _span(
+        5,
+        "chat claude",
+        _chat(
+            [_said("system", _text("Answer in one line.")), *_HISTORY],
+            [_DONE],
+            (150, 10),
+            **{"gen_ai.usage.cache_read.input_tokens": 90},
+        ),
+    ),
+    _span(
+        6,
+        "chat claude",
+        _chat(
+            [_said("system", _text("Answer in one line.")), *_LAST],
+            [_said("assistant", _text("I do not know it."))],
+            (170, 10),
+        ),
+    ),
+    _span(
+        7,
+        "chat claude",
+        _chat(
+            [_said("system", _text("Answer in one line.")), *_LAST],
+            [_said("assistant", _text("Femund and Mjosa, they are."))],
+            (170, 12),
+        ),
+    ),
+    _span(
+        8,
+        "invoke_agent",
+        {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.conversation.id": "c-1",
+            "pydantic_ai.all_messages": json.dumps(_LAST),
+            "final_result": "Those are all the lakes",
+        },
+    ),
     _span(
         9,
         "openai.chat",
@@ -131,7 +173,12 @@ _LINES = [
         events=[
             {"name": "gen_ai.system.message", "attributes": _attributes({"content": "Be brief and kind."})},
             {"name": "gen_ai.user.message", "attributes": _attributes({"content": "Greet the people here"})},
-            {"name": "gen_ai.choice", "attributes": _attributes({"index": 0, "message": '{"role": "assistant", "content": "Hello to all of you"}'})},
+            {
+                "name": "gen_ai.choice",
+                "attributes": _attributes(
+                    {"index": 0, "message": '{"role": "assistant", "content": "Hello to all of you"}'}
+                ),
+            },
         ],
     ),
     _span(
@@ -151,7 +198,7 @@ _LINES = [
         traceId="8888ca110e95b58e6369878bae61d88d",
     ),
     _span(11, "GET", {"http.url": "https://example.com"}),
-]  # fmt: skip
+]
 
 SAMPLE = Sample(
     name="otel-genai",
@@ -162,7 +209,7 @@ SAMPLE = Sample(
           elif .kvlistValue then [.kvlistValue.values[]? | {key, value: (.value | plain)}] | from_entries
           else .intValue | tonumber? end;
         [.[].resourceSpans[].scopeSpans[].spans[]
-         | {id: .spanId, events: (.events // []), a: ([.attributes[] | {key, value: (.value | plain)}] | from_entries)}] as $all
+         | {id: .spanId, a: ([.attributes[] | {key, value: (.value | plain)}] | from_entries)}] as $all
         | ($all | map(select(.a["gen_ai.input.messages"]))) as $chats
         | [$chats[] | select(.id | endswith("4")).a] as $sub
         | $chats[-1].a as $last

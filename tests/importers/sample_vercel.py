@@ -83,13 +83,22 @@ _MESSAGES = [
         "annotations": [{"note": "it was rather slow"}],
         "parts": [
             {"type": "step-start"},
-            {"type": "reasoning", "reasoning": "I think of lakes", "details": [{"type": "text", "text": "I think of lakes"}]},
+            {
+                "type": "reasoning",
+                "reasoning": "I think of lakes",
+                "details": [{"type": "text", "text": "I think of lakes"}],
+            },
             {"type": "tool-invocation", "toolInvocation": _ANSWERED},
             {"type": "step-start"},
             {"type": "text", "text": "Femund and Mjosa, they are."},
         ],
     },
-    {"id": "a3", "role": "assistant", "content": "I look once more.", "toolInvocations": [_invocation(12, state="call")]},
+    {
+        "id": "a3",
+        "role": "assistant",
+        "content": "I look once more.",
+        "toolInvocations": [_invocation(12, state="call")],
+    },
     {"role": "user", "content": [{"type": "text", "text": "Say it once more"}, {"type": "image", "image": _IMAGE}]},
     {
         "role": "assistant",
@@ -117,7 +126,7 @@ _MESSAGES = [
         ],
     },
     {"role": "moderator", "content": "this is not allowed"},
-]  # fmt: skip
+]
 
 SAMPLE = Sample(
     name="vercel-ui",
@@ -126,7 +135,8 @@ SAMPLE = Sample(
         [.[0].messages[] | select(.role != "moderator")] as $said
         | [$said[] | .parts[]? // empty] as $parts
         | ([$parts[] | select(.toolCallId)] + [$parts[] | .toolInvocation // empty]
-           + [$said[] | select(.parts | not) | .toolInvocations[]?] + [$said[].content | arrays | .[] | select(.input)]) as $calls
+           + [$said[] | select(.parts | not) | .toolInvocations[]?]
+           + [$said[].content | arrays | .[] | select(.input)]) as $calls
         | [$calls[] | select(.state == "result" or (.state // "" | startswith("output-")))] as $answered
         | [$said[] | select(.parts | length > 1) | .parts | map(select(.type == "step-start")) | length] as $steps
         | {messages: (($said | length) + ([$steps[] | select(. > 0) | . - 1] | add) + 2),

@@ -1,4 +1,4 @@
-"""Session folders of Strands, and logs of Bedrock's invocations."""
+"""Session folders of Strands: their order, growth and damage."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transcripts import jsonl, of_kind
+from transcripts import of_kind
 
 from turnlog.importers import detect, read_file
 from turnlog.log.messages import text_of
-from turnlog.log.records import MessageRecord, UsageRecord
+from turnlog.log.records import MessageRecord
 
 
 def _said(role: str, text: str) -> dict[str, Any]:
@@ -27,13 +27,20 @@ def _session(folder: Path, agents: dict[str, list[dict[str, Any]]]) -> Path:
         about = {"agent_id": agent, "state": {}, "conversation_manager_state": {"removed_message_count": 0}}
         (place.parent / "agent.json").write_text(json.dumps({**about, "created_at": "2026-11-29T22:01:00+00:00"}))
         for number, message in enumerate(messages):
-            entry = {"message": message, "message_id": number, "redact_message": None, "created_at": "2026-11-29T22:02:00Z"}
+            entry = {
+                "message": message,
+                "message_id": number,
+                "redact_message": None,
+                "created_at": "2026-11-29T22:02:00Z",
+            }
             (place / f"message_{number}.json").write_text(json.dumps({**entry, **message.pop("beside", {})}))
     (session / "session.json").write_text(json.dumps({"session_id": "s-1", "session_type": "AGENT"}))
     return session
 
 
-@pytest.mark.parametrize("given", ["session.json", "agents/agent_a/agent.json", "agents/agent_a/messages/message_1.json"])
+@pytest.mark.parametrize(
+    "given", ["session.json", "agents/agent_a/agent.json", "agents/agent_a/messages/message_1.json"]
+)
 def test_a_session_folder_is_read_in_the_order_of_its_numbers(given: str, tmp_path: Path) -> None:
     """By the order of their names, message 10 would come before message 2, and answers would lose their questions."""
     messages = [_said("assistant" if number % 2 else "user", f"text {number}") for number in range(12)]
@@ -76,22 +83,3 @@ def test_a_damaged_file_of_a_folder_costs_its_message(tmp_path: Path) -> None:
     (session,) = read_file(folder / "session.json")
     assert len(of_kind(session, MessageRecord)) == 1
     assert [Path(warning.file).name for warning in session.warnings] == ["message_1.json"]
-
-
-def test_a_log_of_invocations_is_one_session_for_each_history() -> None:
-    """Each invocation repeats the history: read one by one, it would be there many times, and be paid for as often."""
-    asked, told, again = _said("user", "Hello"), _said("assistant", "Hello to you"), _said("user", "How are you?")
-    logged = [
-        {
-            "schemaType": "ModelInvocationLog",
-            "timestamp": f"2026-11-29T22:0{number}:00Z",
-            "modelId": "anthropic.claude-sonnet-4-5",
-            "input": {"inputBodyJson": {"messages": given, "system": [{"text": "Be kind."}]}},
-            "output": {"outputBodyJson": {"output": {"message": answer}, "usage": {"inputTokens": 9, "outputTokens": 2}}},
-        }
-        for number, (given, answer) in enumerate([([asked], told), ([asked, told, again], _said("assistant", "Well"))])
-    ]
-    (session,) = read_file(jsonl(logged))
-    texts = [text_of(record.message) for record in of_kind(session, MessageRecord)]
-    assert texts == ["Be kind.", "Hello", "Hello to you", "How are you?", "Well"]
-    assert [record.usage.input for record in of_kind(session, UsageRecord)] == [9, 9]

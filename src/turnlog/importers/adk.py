@@ -28,7 +28,16 @@ _USAGE = {
     "cached": "cached_content_token_count",
     "reasoning": "thoughts_token_count",
 }
-_ENVELOPE = ("id", "invocation_id", "timestamp", "turn_complete", "session_id", "app_name", "user_id", "last_update_time")
+_ENVELOPE = (
+    "id",
+    "invocation_id",
+    "timestamp",
+    "turn_complete",
+    "session_id",
+    "app_name",
+    "user_id",
+    "last_update_time",
+)
 
 
 def read(origin: Origin) -> list[Imported] | Iterator[Imported]:
@@ -105,8 +114,8 @@ def _said(writer: SessionWriter, event: Fields, line: int) -> None:
     model = writer.model = event.text("model_version") or writer.model
     wire = _content(writer, event.get("content"), line)
     if wire:
-        stop = {"stop": event.text("finish_reason")} if wire.get("role") == "model" else {}
-        writer.message(wire, line, **stop)
+        stop = event.text("finish_reason")
+        writer.message(wire, line, stop=stop if wire.get("role") == "model" else "")
     writer.usage(event.get("usage_metadata"), _USAGE, model=model)
     code = event.text("error_code")
     writer.note("error", {"message": event.text("error_message"), "code": code})

@@ -1,8 +1,8 @@
-"""Messages of Amazon Bedrock's Converse API: lists, request bodies, logs of invocations, and the session folders of
+"""Messages of Amazon Bedrock's Converse API: lists, request bodies, and the session folders of
 Strands Agents (`session_ID/agents/agent_ID/messages/message_N.json`).
 
 A session folder is read whole, whichever of its files is given; it has neither model nor system text. Checked against
-what strands-agents 1.62.0 writes; logs of invocations are read by AWS's documentation only.
+what strands-agents 1.62.0 writes.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import Any
 from ..providers.anthropic import PROVIDER
 from .fields import Fields
 from .framework_messages import ROLES, add_message
-from .json_values import items, mapping, within, word
+from .json_values import mapping, within, word
 from .protocol import Damage, Imported, Origin, hashed_id, with_damage
-from .traces import Span, TraceReader
 from .transcript import Line, Transcript
 from .unread import named
 from .writing import Handler, SessionWriter
@@ -33,15 +32,13 @@ _ENVELOPE = ("role", "message_id", "created_at", "updated_at", "tracking_id")
 
 
 def read(origin: Origin) -> list[Imported]:
-    """The conversation; of a session folder, one session for each agent; of a log, one for each history."""
+    """The conversation; of a session folder, one session for each agent."""
     folder = _folder(origin) if isinstance(origin, Path) else None
     if folder is not None:
         return _agents(folder)
     file = Transcript(origin)
     whole = file.document_or_none()
     lines = file.entries("message", "messages")
-    if any("inputBodyJson" in mapping(line.value.get("input")) for line in lines):
-        return TraceReader(file, "bedrock-converse", _USAGE).read(_invocation(line) for line in lines)
     body = Fields(whole if isinstance(whole, dict) and "messages" in whole else {})
     body.skip("messages")
     writer = _writer(file, lines)
@@ -136,26 +133,3 @@ def _document(path: Path, damage: list[Damage]) -> dict[str, Any]:
     if not isinstance(value, dict):
         damage.append(Damage(str(path), 0, "left out: it is not a JSON object", "entry"))
     return mapping(value)
-
-
-# -- logs of invocations ---------------------------------------------------------------------------
-
-
-def _invocation(line: Line) -> Span:
-    fields = Fields(line.value)
-    request, answer = fields.inside("input", "inputBodyJson"), fields.inside("output", "outputBodyJson")
-    system = items(request.get("system"))
-    session = fields.inside("requestMetadata").text("sessionId", "session_id")
-    fields.skip("schemaType", "schemaVersion", "accountId", "region", "operation", "requestId")
-    return Span(
-        kind="model",
-        group=session or "bedrock-converse",
-        line=line.number,
-        fields=fields,
-        start=fields.get("timestamp"),
-        model=fields.text("modelId"),
-        input=[*([{"role": "system", "content": system}] if system else []), *items(request.get("messages"))],
-        output=[answer.inside("output").get("message")] if answer.inside("output").value else [],
-        stop=answer.text("stopReason"),
-        usages=[mapping(answer.get("usage"))],
-    )

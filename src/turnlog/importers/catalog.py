@@ -180,7 +180,7 @@ FORMATS: tuple[Importer, ...] = (
         title="OpenTelemetry spans of calls of models, as OTLP JSON or as the SDKs print them",
         module="otel",
         marks=("resourceSpans[]", "resource_spans[]", "context.trace_id context.span_id attributes"),
-        checked="2026-11: pydantic-ai 2.68 (formats 2 to 5) by the SDK's exporter 1.45; older attributes: no real file found",
+        checked="2026-11: pydantic-ai 2.68 (formats 2 to 5) by the SDK's exporter 1.45; older attributes: no file found",
     ),
     Importer(
         name="langfuse",
@@ -221,7 +221,7 @@ FORMATS: tuple[Importer, ...] = (
     ),
     Importer(
         name="vercel-ui",
-        title="messages of Vercel's AI SDK, for a user interface or for a model, or a stream of them",
+        title="messages of Vercel's AI SDK, for a user interface or for a model",
         module="vercel",
         marks=(
             "id role parts[].type=step-start",
@@ -232,9 +232,8 @@ FORMATS: tuple[Importer, ...] = (
             "messages[].content[].type=tool-call",
             "id role parts[].type=text parts[].text",
             "messages[].id messages[].parts[].type=text messages[].parts[].text",
-            "type=start-step type=text-delta",
         ),
-        checked="2026-11: messages and streams of npm's ai 6.0.326 and 4.3.19 (its stream is not read); no app's data found",
+        checked="2026-11: messages of npm's ai 6.0.326 and 4.3.19; no app's data was found",
     ),
     Importer(
         name="adk",
@@ -251,7 +250,7 @@ FORMATS: tuple[Importer, ...] = (
     ),
     Importer(
         name="bedrock-converse",
-        title="messages of Bedrock Converse, a session of Strands, or a log of Bedrock's invocations",
+        title="messages of Bedrock Converse, or a session of Strands",
         module="bedrock",
         marks=(
             "role content[].toolUse",
@@ -259,10 +258,9 @@ FORMATS: tuple[Importer, ...] = (
             "messages[].content[].toolUse",
             "messages[].content[].toolResult",
             "message.content[] message_id redact_message",
-            "input.inputBodyJson.messages[] modelId",
         ),
         named=("session_*/session.json", "agents/agent_*/agent.json", "strands/sessions/session_*"),
-        checked="2026-11: a session folder and messages of strands-agents 1.62.0; no log of invocations was found",
+        checked="2026-11: a session folder and messages of strands-agents 1.62.0",
     ),
     Importer(
         name="sharegpt",

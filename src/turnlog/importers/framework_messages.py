@@ -31,7 +31,19 @@ _TEXTS = {"text", "input_text", "output_text", "plaintext", "text-plain"}
 _THINKING = {"thinking", "reasoning", "redacted_thinking", "reasoningContent", "reasoning_content"}
 _CALLS = {"tool_use", "tool_call", "tool-call", "toolUse", "server_tool_call", "server_tool_use", "function_call"}
 _RESULTS = {"tool_result", "tool_call_response", "tool-result", "toolResult", "server_tool_call_response"}
-_MEDIA = {"image", "image_url", "image-url", "input_image", "file", "blob", "uri", "document", "video", "audio", "binary"}
+_MEDIA = {
+    "image",
+    "image_url",
+    "image-url",
+    "input_image",
+    "file",
+    "blob",
+    "uri",
+    "document",
+    "video",
+    "audio",
+    "binary",
+}
 _KEYED = ("toolUse", "toolResult", "reasoningContent", "image", "document", "video")
 """Blocks of Bedrock Converse: an object with one key, which names what it is."""
 
@@ -43,7 +55,7 @@ _AROUND = "around"
 
 
 def message_of(value: Any) -> Fields:
-    """A message without the envelope that LangChain puts around it (`{"lc", "kwargs"}`, or `{"type", "data"}`), and that
+    """A message without the envelope that LangChain puts around it (`{"lc", "kwargs"}` or `{"type", "data"}`), and that
     answers have (`{"message", "finish_reason"}`)."""
     outer = mapping(value)
     for key in ("kwargs", "data", "message"):
@@ -75,7 +87,11 @@ def read_parts(message: Fields, blob: Blob, thinker: str) -> tuple[str, list[Par
     elif isinstance(content, (str, dict)):
         message.skip(key)
         parts = [*shown(content, blob)]
-    parts = [*thoughts(message.text("reasoning_content", "reasoning"), thinker), *parts, *texts(message.text("refusal"))]
+    parts = [
+        *thoughts(message.text("reasoning_content", "reasoning"), thinker),
+        *parts,
+        *texts(message.text("refusal")),
+    ]
     parts += _calls_beside(message, {part.id for part in parts if isinstance(part, ToolCall)})
     if role == "tool" and not any(isinstance(part, ToolResult) for part in parts):
         call_id = message.text("tool_call_id", "toolCallId", "id")
@@ -167,7 +183,9 @@ def _result(block: Fields, kind: str, blob: Blob) -> ToolResult:
         failed = failed or content["type"] in ("error-text", "error-json", "execution-denied")
         content = content["value"]
     if isinstance(content, list):
-        content = [compact_json(each["json"]) if isinstance(each, dict) and "json" in each else each for each in content]
+        content = [
+            compact_json(each["json"]) if isinstance(each, dict) and "json" in each else each for each in content
+        ]
     block.skip("status")
     parts = shown(content, blob)
     return ToolResult(call_id, block.text("name", "toolName"), parts, "failed" if failed else "ok")

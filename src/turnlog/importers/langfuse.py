@@ -24,9 +24,15 @@ _USAGE = {
 }
 """Keys of `usageDetails`, whose buckets are disjoint."""
 _OLDER = {
-    **{"promptTokens": "input", "prompt_tokens": "input", "completionTokens": "output", "completion_tokens": "output"},
-    **{"input_tokens": "input", "output_tokens": "output", "input_cached_tokens": "cache_read_input_tokens"},
-    **{"input_cache_read": "cache_read_input_tokens", "input_cache_creation": "cache_creation_input_tokens"},
+    "promptTokens": "input",
+    "prompt_tokens": "input",
+    "completionTokens": "output",
+    "completion_tokens": "output",
+    "input_tokens": "input",
+    "output_tokens": "output",
+    "input_cached_tokens": "cache_read_input_tokens",
+    "input_cache_read": "cache_read_input_tokens",
+    "input_cache_creation": "cache_creation_input_tokens",
 }
 _KINDS: dict[str, Literal["model", "tool"]] = {"GENERATION": "model", "TOOL": "tool"}
 _ABOUT = (

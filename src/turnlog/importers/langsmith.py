@@ -27,7 +27,16 @@ _USAGE = {
 _KINDS: dict[str, Literal["model", "tool"]] = {"llm": "model", "chat_model": "model", "tool": "tool"}
 _ABOUT = (
     *("id", "run_type", "start_time", "end_time", "events", "parent_run_id", "trace_id", "dotted_order", "session_id"),
-    *("child_runs", "child_run_ids", "serialized", "session_name", "app_path", "status", "first_token_time", "manifest_id"),
+    *(
+        "child_runs",
+        "child_run_ids",
+        "serialized",
+        "session_name",
+        "app_path",
+        "status",
+        "first_token_time",
+        "manifest_id",
+    ),
     *("dangerously_allow_filesystem", "parent_run_ids", "total_tokens", "prompt_tokens", "completion_tokens", "extra"),
     *("reference_example_id", "total_cost", "prompt_cost", "completion_cost"),
 )
@@ -82,7 +91,7 @@ def _is_whole(run: Mapping[str, Any]) -> bool:
 def _usages(run: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What a call was billed, from its answer or its metadata, or in LangSmith's own counts."""
     answers = messages_in(run.get("outputs"), "assistant")
-    found = [mapping(message_of(answer).get("usage_metadata")) for answer in answers]
+    found: list[Mapping[str, Any]] = [mapping(message_of(answer).get("usage_metadata")) for answer in answers]
     for place in (("outputs", "usage_metadata"), ("extra", "metadata", "usage_metadata")):
         found.append(mapping(within(run, *place)))
     found.append({"input_tokens": run.get("prompt_tokens"), "output_tokens": run.get("completion_tokens")})
@@ -134,5 +143,7 @@ def _called(span: Span, fields: Fields, inputs: Any) -> None:
     span.output = messages_in(fields.get("outputs"), "assistant")
     about = [mapping(message_of(each).get("response_metadata")) for each in span.output]
     span.model = next((word(each["model_name"]) for each in about if each.get("model_name")), span.model)
-    span.stop = next((word(each[key]) for each in about for key in ("stop_reason", "finish_reason") if each.get(key)), "")
+    span.stop = next(
+        (word(each[key]) for each in about for key in ("stop_reason", "finish_reason") if each.get(key)), ""
+    )
     span.usages = _usages(fields.value)

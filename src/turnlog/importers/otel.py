@@ -127,7 +127,9 @@ def _trace(span: Mapping[str, Any]) -> str:
 
 
 def _conversation(span: Mapping[str, Any]) -> str:
-    return Fields(span.get("attributes")).text("gen_ai.conversation.id", "session.id", "ai.telemetry.metadata.sessionId")
+    return Fields(span.get("attributes")).text(
+        "gen_ai.conversation.id", "session.id", "ai.telemetry.metadata.sessionId"
+    )
 
 
 def _span(line: Line, conversations: Mapping[str, str]) -> Span:
@@ -180,18 +182,24 @@ def _called(span: Span, fields: Fields, at: Fields) -> None:
     system = at.get("gen_ai.system_instructions")
     system = json_in(system) or system if isinstance(system, str) else system
     parts = [{"role": "system", "parts" if isinstance(system, list) else "content": system}] if system else []
-    given = at.get("gen_ai.input.messages", "ai.prompt.messages") or _numbered(at, "gen_ai.prompt.", "llm.input_messages.")
+    given = at.get("gen_ai.input.messages", "ai.prompt.messages") or _numbered(
+        at, "gen_ai.prompt.", "llm.input_messages."
+    )
     answer = at.get("gen_ai.output.messages") or _numbered(at, "gen_ai.completion.", "llm.output_messages.")
     if "ai.response.text" in at.value or "ai.response.toolCalls" in at.value:
         calls = at.get("ai.response.toolCalls")
         calls = json_in(calls) if isinstance(calls, str) else calls
-        answer = [{"role": "assistant", "content": [{"type": "text", "text": at.text("ai.response.text")}, *items(calls)]}]
+        answer = [
+            {"role": "assistant", "content": [{"type": "text", "text": at.text("ai.response.text")}, *items(calls)]}
+        ]
     said, chosen = _events(fields)
     span.input = [*parts, *messages_in(given or said or at.get("input.value"), "user")]
     span.output = messages_in(answer or chosen or at.get("output.value"), "assistant")
     usage: dict[str, Any] = {}
     for key in [key for key in at.value if key.startswith(("gen_ai.usage.", "llm.token_count."))]:
-        name = key.partition(".usage.")[2] or {"prompt": "input_tokens", "completion": "output_tokens"}.get(key[16:], key)
+        name = key.partition(".usage.")[2] or {"prompt": "input_tokens", "completion": "output_tokens"}.get(
+            key[16:], key
+        )
         usage.setdefault(_OLDER.get(name, name).replace(".", "_"), at.get(key))
     span.usages = [usage] if usage else []
 

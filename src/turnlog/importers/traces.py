@@ -244,7 +244,9 @@ class TraceReader:
             return value
         rest = {key: new for key, item in value.items() if not is_empty(new := self._news(item))}
         is_message = any(key in value for key in ("content", "parts", "kwargs", "text", "tool_calls"))
-        if (is_message or rest.keys() <= {*_LABELS}) and not any(" " in text for key in rest for text in strings_in(rest[key])):
+        if (is_message or rest.keys() <= {*_LABELS}) and not any(
+            " " in text for key in rest for text in strings_in(rest[key])
+        ):
             return None
         return rest or None
 

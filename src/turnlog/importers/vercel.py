@@ -1,13 +1,10 @@
-"""Messages of Vercel's AI SDK: those for a user interface (`UIMessage`, as `useChat` keeps them; also of version 4), and
-those for a model (`ModelMessage`); as a list, or as `{"id", "messages"}`. Also the stream that a server sends.
+"""Messages of Vercel's AI SDK: those for a user interface (`UIMessage`, as `useChat` keeps them; also of version 4),
+and those for a model (`ModelMessage`); as a list, or as `{"id", "messages"}`. Streams are not read.
 
 Checked against what npm's ai 6.0.326 and 4.3.19 write.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from typing import Any
 
 from ..log.messages import Outcome, Part, ToolResult
 from ..providers.openai_chat import PROVIDER
@@ -16,7 +13,7 @@ from .framework_messages import ROLES, add_message, block_parts, kind_of_block
 from .json_values import mapping, within, word
 from .parts import called, media, shown
 from .protocol import Imported, Origin, hashed_id
-from .transcript import Line, Transcript, json_document
+from .transcript import Transcript
 from .writing import Handler, SessionWriter
 
 _USAGE = {
@@ -38,8 +35,7 @@ def read(origin: Origin) -> list[Imported]:
     """The conversation."""
     file = Transcript(origin)
     whole = file.document_or_none()
-    is_stream = file.data.lstrip()[:5] == b"data:"
-    lines = list(_streamed(file)) if is_stream else file.entries("message", "messages")
+    lines = file.entries("message", "messages")
     if not any(word(line.value.get("role")) in ROLES for line in lines):
         raise file.refused("message of Vercel's AI SDK", "give a list of messages, or an object with `messages`")
     writer = SessionWriter(file, "vercel-ui", PROVIDER, envelope=("id", "role"))
@@ -121,70 +117,3 @@ def _return(writer: SessionWriter, results: list[ToolResult], line: int) -> None
 
 
 _HANDLERS: dict[str, Handler | None] = dict.fromkeys(("user", "assistant", "system", "tool"), _said)
-
-
-# -- streams ---------------------------------------------------------------------------------------
-
-
-def _streamed(file: Transcript) -> Iterator[Line]:
-    """The messages that a stream of server-sent events builds, as the user interface does."""
-    message: dict[str, Any] = {}
-    begun = 0
-    for number, raw in enumerate(file.data.split(b"\n"), 1):
-        text = raw.strip().removeprefix(b"data:").strip()
-        if not text or text == b"[DONE]":
-            continue
-        try:
-            event = json_document(text)
-        except ValueError as error:
-            file.warn(number, f"left out: an event is not JSON ({error})", "entry")
-            continue
-        if not isinstance(event, dict):
-            file.warn(number, "left out: an event must be a JSON object", "entry")
-        elif event.get("type") == "start" or not message:
-            if message:
-                yield Line(begun, message)
-            begun, message = number, {"id": event.get("messageId"), "role": "assistant", "parts": []}
-            message["metadata"] = mapping(event.get("messageMetadata"))
-        if isinstance(event, dict) and event.get("type") != "start":
-            _fold(message, event)
-    if message:
-        yield Line(begun, message)
-
-
-def _fold(message: dict[str, Any], event: dict[str, Any]) -> None:
-    """Add an event to the message."""
-    parts: list[dict[str, Any]] = message["parts"]
-    kind = word(event.get("type"))
-    key = "toolCallId" if "toolCallId" in event else "id"
-    open_parts = [part for part in parts if key in part and part[key] == event.get(key)]
-    about = {name: value for name, value in event.items() if name not in ("type", "id", "delta", "inputTextDelta")}
-    if kind == "start-step":
-        parts.append({"type": "step-start"})
-    elif kind.startswith(("text-", "reasoning-")):
-        if not open_parts or kind.endswith("-start"):
-            open_parts = [{"type": kind.rpartition("-")[0], "id": event.get("id"), "text": ""}]
-            parts += open_parts
-        open_parts[-1]["text"] += word(event.get("delta"))
-        open_parts[-1].update(about)
-    elif key == "toolCallId":
-        if not open_parts:
-            open_parts = [{"type": "dynamic-tool", "input": ""}]
-            parts += open_parts
-        if kind == "tool-input-delta" and isinstance(open_parts[-1].get("input"), str):
-            open_parts[-1]["input"] += word(event.get("inputTextDelta"))
-        open_parts[-1].update(about)
-        open_parts[-1]["state"] = _STATES.get(kind, kind)
-    elif kind in ("finish", "message-metadata"):
-        message["metadata"] |= mapping(about.pop("messageMetadata", None))
-        message["finish"] = about
-    elif kind != "finish-step" or about:
-        parts.append(event)
-
-
-_STATES = {
-    "tool-input-error": "output-error",
-    "tool-output-available": "output-available",
-    "tool-output-error": "output-error",
-    "tool-output-denied": "output-denied",
-}
