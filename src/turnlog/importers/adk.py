@@ -8,6 +8,7 @@ keep what an event did as a Python pickle, which is never loaded. Checked agains
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from .._platform.units import counted
@@ -28,6 +29,7 @@ _USAGE = {
     "cached": "cached_content_token_count",
     "reasoning": "thoughts_token_count",
 }
+_snake = lru_cache(maxsize=256)(snake)
 _ENVELOPE = (
     "id",
     "invocation_id",
@@ -89,7 +91,7 @@ def _row(writer: SessionWriter, file: SqliteTranscript, row: dict[str, Any], lin
 
 def _named(values: Any) -> dict[str, Any]:
     """An object with its keys in snake case, as newer files have them."""
-    return {snake(key): value for key, value in mapping(values).items()}
+    return {_snake(key): value for key, value in mapping(values).items()}
 
 
 def _take(writer: SessionWriter, value: Mapping[str, Any], line: int) -> None:
@@ -116,7 +118,8 @@ def _said(writer: SessionWriter, event: Fields, line: int) -> None:
     if wire:
         stop = event.text("finish_reason")
         writer.message(wire, line, stop=stop if wire.get("role") == "model" else "")
-    writer.usage(event.get("usage_metadata"), _USAGE, model=model)
+    if usage := event.get("usage_metadata"):
+        writer.usage(usage, _USAGE, model=model)
     code = event.text("error_code")
     writer.note("error", {"message": event.text("error_message"), "code": code})
     _acted(writer, event)

@@ -64,9 +64,8 @@ def _add(writer: SessionWriter, lines: list[Line]) -> None:
     for line in lines:
         entry = Fields(line.value)
         writer.at(entry.value.get("created_at"))
-        message = Fields(entry.value).inside("redact_message") if entry.value.get("redact_message") else None
-        said = entry.inside("message") if isinstance(entry.value.get("message"), dict) else entry
-        role = word((message or said).value.get("role"))
+        value = mapping(line.value.get("redact_message")) or mapping(line.value.get("message")) or line.value
+        role = word(value.get("role"))
         writer.take(entry, line.number, "message" if role in ROLES else role or "unknown", _HANDLERS)
 
 
@@ -78,8 +77,8 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
         message = redacted
     add_message(writer, message, line)
     message.skip("tracking_id")
-    metadata = message.inside("metadata")
-    writer.usage(metadata.get("usage"), _USAGE)
+    if usage := message.inside("metadata").get("usage"):
+        writer.usage(usage, _USAGE)
 
 
 _HANDLERS: dict[str, Handler | None] = {"message": _said}

@@ -180,7 +180,7 @@ FORMATS: tuple[Importer, ...] = (
         title="OpenTelemetry spans of calls of models, as OTLP JSON or as the SDKs print them",
         module="otel",
         marks=("resourceSpans[]", "resource_spans[]", "context.trace_id context.span_id attributes"),
-        checked="2026-11: pydantic-ai 2.68 (formats 2 to 5) by the SDK's exporter 1.45; older attributes: no file found",
+        checked="2026-11: pydantic-ai 2.68 (formats 2 to 5) by OpenTelemetry's exporter; older ones: no file found",
     ),
     Importer(
         name="langfuse",

@@ -59,9 +59,9 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
         _ui_message(writer, entry, line)
     else:
         add_message(writer, entry, line)
-    usage = metadata.get("usage", "totalUsage")
-    words = _USAGE_4 if "promptTokens" in mapping(usage) else _USAGE
-    writer.usage(usage, words, model=metadata.text("model", "modelId"))
+    if usage := metadata.get("usage", "totalUsage"):
+        words = _USAGE_4 if "promptTokens" in mapping(usage) else _USAGE
+        writer.usage(usage, words, model=metadata.text("model", "modelId"))
 
 
 def _ui_message(writer: SessionWriter, entry: Fields, line: int) -> None:
