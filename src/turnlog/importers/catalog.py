@@ -240,8 +240,7 @@ FORMATS: tuple[Importer, ...] = (
         title="a session of Google's ADK, or its database of sessions",
         module="adk",
         marks=(
-            "events[].invocationId events[].author",
-            "events[].invocation_id events[].author",
+            "events[].author events[].content.parts[]",
             "invocationId author content.parts[]",
             "invocation_id author content.parts[]",
         ),

@@ -32,6 +32,8 @@ _Key = tuple[str, ...]
 
 _MAKERS = {"anthropic": "anthropic", "claude": "anthropic", "gemini": "google", "google": "google", "openai": "openai"}
 """Makers of models by words in the names of vendors and models."""
+_SAID = ("input", "output", "history", "unread", "error")
+"""Keys of a step under which there is what was said; under others, a word may be one that was said by chance."""
 _LABELS = ("role", "type", "id", "name", "mime_type", "mediaType", "status", "state", "format", "finish_reason")
 """Keys of messages and blocks whose values say nothing by themselves."""
 
@@ -225,11 +227,11 @@ class TraceReader:
 
     def _note(self, thread: _Thread, span: Span, values: Mapping[str, Any]) -> None:
         """Record what no message says."""
-        rest = self._news({**values, "error": span.error})
+        all_values = {**values, "error": span.error}.items()
+        rest = {key: self._news(value) if key in _SAID or not _is_word(value) else value for key, value in all_values}
         thread.writer.at(span.end)
-        if isinstance(rest, dict):
-            thread.writer.flush()
-            thread.writer.facts(f"{span.kind} {span.name}".strip(), rest)
+        thread.writer.flush()
+        thread.writer.facts(f"{span.kind} {span.name}".strip(), rest)
 
     def _news(self, value: Any) -> Any:
         """A value without the texts that were told, and without messages of which nothing remains; None for those."""
@@ -355,6 +357,10 @@ def _after(items: list[_Item], known: int) -> list[_Item]:
     while position < len(said) and not said[position].key and said[position].message == message:
         position += 1
     return said[position:]
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and " " not in value and json_in(value) is None
 
 
 def _key(role: str, part: Part) -> _Key:
