@@ -92,7 +92,7 @@ def read_parts(message: Fields, blob: Blob, thinker: str) -> tuple[str, list[Par
         *parts,
         *texts(message.text("refusal")),
     ]
-    parts += _calls_beside(message, {part.id for part in parts if isinstance(part, ToolCall)})
+    parts = _with_calls(message, parts)
     if role == "tool" and not any(isinstance(part, ToolResult) for part in parts):
         call_id = message.text("tool_call_id", "toolCallId", "id")
         outcome: Outcome = "failed" if message.text("status") == "error" else "ok"
@@ -111,23 +111,29 @@ def add_message(writer: SessionWriter, message: Fields, line: int, **about: Any)
     return parts
 
 
-def _calls_beside(message: Fields, known: set[str]) -> list[Part]:
-    """The calls in `tool_calls`, of OpenAI's shape or LangChain's, without those that the content has already."""
+def _with_calls(message: Fields, parts: list[Part]) -> list[Part]:
+    """The parts with the calls in `tool_calls`, of OpenAI's shape or LangChain's. Calls that the content has already
+    get their arguments, if they have none; other arguments of these stay unread."""
+    known = {part.id: place for place, part in enumerate(parts) if isinstance(part, ToolCall)}
     extra = message.inside("additional_kwargs")
-    found: list[Part] = []
     for source in (message, extra):
         for call in source.each("tool_calls"):
             function = call.inside("function") if "function" in call.value else call
-            call_id, name = call.text("id"), function.text("name")
-            arguments = function.get("arguments", "args")
+            value, call_id = function.value, call.text("id")
+            made = called(call_id, word(value.get("name")), value.get("arguments", value.get("args")))
+            same = parts[known[call_id]] if call_id in known else None
+            if isinstance(same, ToolCall) and same.arguments and same.arguments != made.arguments:
+                continue
             call.skip("type", "index", "thought_signature")
-            if not call_id or call_id not in known:
-                known.add(call_id)
-                found.append(called(call_id, name, arguments))
-        if found:
+            function.skip("name", "arguments", "args")
+            if not isinstance(same, ToolCall) or not call_id:
+                parts.append(made)
+            elif not same.arguments:
+                parts[known[call_id]] = made
+        if any(isinstance(part, ToolCall) for part in parts):
+            extra.skip("tool_calls", "function_call")
             break
-    extra.skip("tool_calls", *(("function_call",) if known else ()))
-    return found
+    return parts
 
 
 def kind_of_block(block: Fields) -> str:
