@@ -53,11 +53,11 @@ def read(origin: Origin) -> list[Imported]:
     return [writer.done()]
 
 
-def _writer(file: Transcript, lines: list[Line], *, beside: bool = False) -> SessionWriter:
+def _writer(file: Transcript, lines: list[Line], agent: str = "", *, beside: bool = False) -> SessionWriter:
     said = (Fields(line.value.get("message", line.value)).text("role") for line in lines)
     if not any(role in ROLES for role in said):
         raise file.refused("message of Bedrock Converse", "give a list of messages, or a session folder of Strands")
-    return SessionWriter(file, "bedrock-converse", PROVIDER, beside=beside, envelope=_ENVELOPE)
+    return SessionWriter(file, "bedrock-converse", PROVIDER, agent=agent, beside=beside, envelope=_ENVELOPE)
 
 
 def _add(writer: SessionWriter, lines: list[Line]) -> None:
@@ -106,7 +106,7 @@ def _agents(folder: Path) -> list[Imported]:
             continue
         file = Transcript(paths[0])
         lines = [Line(number, value) for number, path in enumerate(paths, 1) if (value := _document(path, damage))]
-        writer = _writer(file, lines, beside=bool(sessions))
+        writer = _writer(file, lines, "strands", beside=bool(sessions))
         writer.id = f"{session}-{agent.name.removeprefix('agent_')}" if sessions else session
         writer.parent = session if sessions else ""
         about = [path for path in (folder / "session.json", agent / "agent.json") if path.exists()]

@@ -82,7 +82,7 @@ class _Thread:
 
     def __init__(self, writer: SessionWriter, system: _Key, blobs: Mapping[str, bytes]) -> None:
         self.writer, self.system, self.blobs = writer, system, blobs
-        self.latest = ""
+        self.latest, self.is_new = "", True
         self.keys: list[_Key] = []
         self.records: list[int] = []
         self.open: dict[str, str] = {}
@@ -174,7 +174,8 @@ class TraceReader:
         keys = [item.key for item in items if item.key and item.role != "system"]
         thread, kept, known = self._thread(span, system, keys)
         writer = thread.writer
-        if not thread.keys and not writer.log.last:
+        if thread.is_new:
+            thread.is_new = False
             thread.add((item for item in items if item.role == "system"), span.start, span.line, {})
         elif items and system != thread.system:
             writer.facts("system", {"text": [part.text for item in items if isinstance(part := item.part, Text)]})
@@ -316,7 +317,7 @@ class TraceReader:
         if best is not None:
             return best[2], best[1], best[0]
         is_first = not any(self._groups[group] for group in self._groups)
-        writer = SessionWriter(self.file, self.form, PROVIDER, beside=not is_first)
+        writer = SessionWriter(self.file, self.form, PROVIDER, agent="", beside=not is_first)
         writer.id = f"{span.group}-{len(threads) + 1}" if threads else span.group
         writer.parent = threads[0].writer.id if threads else ""
         threads.append(_Thread(writer, system, self._blobs))

@@ -38,7 +38,7 @@ def read(origin: Origin) -> list[Imported]:
     lines = file.entries("message", "messages")
     if not any(word(line.value.get("role")) in ROLES for line in lines):
         raise file.refused("message of Vercel's AI SDK", "give a list of messages, or an object with `messages`")
-    writer = SessionWriter(file, "vercel-ui", PROVIDER, envelope=("id", "role"))
+    writer = SessionWriter(file, "vercel-ui", PROVIDER, agent="", envelope=("id", "role"))
     chat = Fields(whole)
     chat.skip("messages")
     writer.id = chat.text("id", "chatId") or hashed_id("vercel-ui", lines[0].value)
