@@ -76,10 +76,20 @@ def said_in(data: bytes) -> list[str]:
             value = json.loads(piece)
         except (ValueError, RecursionError):
             value = piece if isinstance(piece, str) else ""
-        texts += [text for text in strings_in(value) if len(text.split()) > 2 and "\ud800" not in text]
+        said = [inner for text in strings_in(value) for inner in _texts_of(text)]
+        texts += [text for text in said if len(text.split()) > 2 and "\ud800" not in text]
         if piece is data and value:
             break
     return texts
+
+
+def _texts_of(text: str) -> list[str]:
+    """The texts in a text that is JSON of messages or blocks; else the text itself."""
+    try:
+        value = json.loads(text) if text.startswith(('{"', "[{")) else None
+    except (ValueError, RecursionError):
+        value = None
+    return [text] if value is None else [each for inner in strings_in(value) for each in _texts_of(inner)]
 
 
 def cells(data: bytes) -> list[tuple[str, int, str, Any]]:

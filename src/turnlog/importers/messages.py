@@ -32,12 +32,13 @@ def read_message(
     `opaque=False`, the same happens to a block that only the provider itself understands: if the agent never writes
     such blocks, the file is damaged.
     """
-    messages = parse(provider, {"messages": [wire]}, log)
-    content = wire.get("content")
+    holder, key = ("contents", "parts") if "parts" in wire else ("messages", "content")  # Google's API, the others
+    messages = parse(provider, {holder: [wire]}, log)
+    content = wire.get(key)
     if messages:
         message = messages[0]
     elif isinstance(content, list):
-        singles = [(block, parse(provider, {"messages": [{**wire, "content": [block]}]}, log)) for block in content]
+        singles = [(block, parse(provider, {holder: [{**wire, key: [block]}]}, log)) for block in content]
         for block, single in singles:
             if not single:
                 log.unreadable(line, "a content block", block)

@@ -114,13 +114,22 @@ class Transcript:
         """The objects of the file, as JSON lines, or in one document: the list that it is, or under the first of `keys`
         that it has. Positions in a document count from 1. In a damaged document, those before the damage."""
         start = self.data.lstrip(b"\0 \t\r\n")[:1]
-        value = self.document_or_rest("") if start == b"[" else self.document_or_none()
+        value = self.document_or_none()
+        if value is None and (start == b"[" or not self._has_lines()):
+            value = next(filter(None, map(self.document_or_rest, ("",) if start == b"[" else keys)), None)
         for key in keys if isinstance(value, dict) else ():
             if isinstance(value.get(key), list):
                 value = value[key]
         if isinstance(value, list):
             return self.objects(kind, (Line(number, item) for number, item in enumerate(value, 1)))
         return self.objects(kind)
+
+    def _has_lines(self) -> bool:
+        """Whether a first line of the file is a JSON value of its own."""
+        try:
+            return json_document(self.data.strip().split(b"\n")[0]) is not None
+        except ValueError:
+            return False
 
     def objects(self, kind: str, values: Iterator[Line] | None = None) -> list[Line]:
         """The lines, or other `values` of the file, that are non-empty objects; anything else is damage. `kind` is the
@@ -139,6 +148,10 @@ class Transcript:
 
     def document_or_none(self) -> Any:
         """The single JSON value of the file, None if the file does not contain exactly one."""
+        return self._whole
+
+    @cached_property
+    def _whole(self) -> Any:
         try:
             return self.document()
         except ValueError:
