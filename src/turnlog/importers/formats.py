@@ -104,6 +104,8 @@ def read_sessions(origin: str | Path | bytes) -> Iterator[Imported]:
 def _check_understood(sessions: Iterable[Imported], importer: Importer, source: Origin) -> None:
     """Raise ImportFailed if most of the entries of these sessions are not understood."""
     lost = [damage for session in sessions for damage in session.warnings if damage.lost == "entry"]
+    if not lost:
+        return
     understood = sum(_is_understood(draft.body) for session in sessions for draft in session.drafts)
     left_out = sum(damage.count for damage in lost)
     if left_out <= understood:

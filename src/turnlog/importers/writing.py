@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from math import isfinite
+from operator import is_
 from typing import Any
 
 from msgspec.structs import replace
@@ -240,7 +241,7 @@ class SessionWriter:
                 if call is not None and not part.call_id:
                     part = replace(part, call_id=call.id, form=None)
             parts[index] = part
-        return replace(message, parts=tuple(parts))
+        return message if all(map(is_, parts, message.parts)) else replace(message, parts=tuple(parts))
 
     def _answered(self, result: ToolResult) -> ToolCall | None:
         """The call that a result answers, which is no longer open; None if there is none."""
