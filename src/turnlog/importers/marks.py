@@ -12,7 +12,7 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ SQLITE = b"SQLite format 3\0"
 _KINDS = ("type", "kind", "from", "part_kind", "role", "sender")
 _DEPTH = 5
 _ITEMS = 50
-_TOKEN = lazy_pattern(r'"(?:[^"\\]|\\.)*"|[][{},]', re.DOTALL)
+_TOKEN = lazy_pattern(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[][{},]', re.DOTALL)
 _TABLE = lazy_pattern(rb"CREATE TABLE (?:IF NOT EXISTS )?[\"'`\[]?(\w+)", re.IGNORECASE)
 
 
@@ -41,10 +41,15 @@ def are_marked(values: Iterable[Any], marks: Sequence[str]) -> bool:
 
 def _match(paths: Sequence[frozenset[str]], marks: Sequence[str]) -> bool:
     together = frozenset().union(*paths)
-    for mark in map(frozenset, map(str.split, marks)):
+    for mark in map(_paths_in, marks):
         if mark <= together and 4 * sum(not mark.isdisjoint(each) for each in paths) >= len(paths):
             return True
     return False
+
+
+@cache
+def _paths_in(mark: str) -> frozenset[str]:
+    return frozenset(mark.split())
 
 
 @lru_cache(maxsize=2)
@@ -88,21 +93,28 @@ def _value(line: str) -> Any:
 
 
 def _all_paths(values: Iterable[Any]) -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(_paths(value, "", _DEPTH)) for value in islice(values, _ITEMS))
+    return tuple(map(_paths, islice(values, _ITEMS)))
 
 
-def _paths(value: Any, path: str, depth: int) -> Iterator[str]:
+def _paths(value: Any) -> frozenset[str]:
+    paths: set[str] = set()
+    _add_paths(paths, value, "", _DEPTH)
+    return frozenset(paths)
+
+
+def _add_paths(paths: set[str], value: Any, path: str, depth: int) -> None:
     if isinstance(value, dict) and depth:
         for key, inner in islice(value.items(), _ITEMS):
             inner_path = f"{path}.{key}" if path else str(key)
-            yield inner_path
-            if key in _KINDS and isinstance(inner, str):
-                yield f"{inner_path}={inner}"
-            yield from _paths(inner, inner_path, depth - 1)
+            paths.add(inner_path)
+            if isinstance(inner, (dict, list)):
+                _add_paths(paths, inner, inner_path, depth - 1)
+            elif key in _KINDS and isinstance(inner, str):
+                paths.add(f"{inner_path}={inner}")
     elif isinstance(value, list) and depth:
-        yield f"{path}[]"
+        paths.add(f"{path}[]")
         for inner in value[:_ITEMS]:
-            yield from _paths(inner, f"{path}[]", depth)
+            _add_paths(paths, inner, f"{path}[]", depth)
 
 
 def has_tables(head: bytes, path: Path | None, tables: str) -> bool:
