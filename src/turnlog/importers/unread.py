@@ -62,7 +62,7 @@ def _unknown_role(message: Message) -> str:
 
 def is_hollow(message: Message) -> bool:
     """Whether a message has content, but none that could be read."""
-    return bool(unread(message)) and bool(unreadable(message, _is_known) or _is_blank(message))
+    return bool(unreadable(message, _is_known) or _is_blank(message)) and bool(unread(message))
 
 
 def _is_blank(message: Message) -> bool:

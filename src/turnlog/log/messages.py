@@ -21,7 +21,7 @@ ARGUMENTS_DEPTH = 100
 """The deepest nesting of arguments that are parsed; deeper ones stay text. A record allows 200 levels, including its
 envelope and the marks of docs/format.md; text has no such limit."""
 
-_HOLDERS = (Mapping, list, tuple)
+_HOLDERS = (dict, list, tuple, Mapping)
 _LEAVES = frozenset({str, int, float, bool, type(None)})
 _FEW, _MANY = 16, 100_000
 
