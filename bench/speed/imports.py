@@ -83,6 +83,7 @@ def measured(report: Report, name: str, given: Iterable[Path | bytes], rounds: i
         "MB/s": megabytes / fastest,
         "times json.loads": fastest / min(times["json.loads"]),
         "µs a record": 1e6 * fastest / max(records, 1),
+        "ms a file": 1e3 * fastest / len(origins),
         "MB": megabytes,
         "records": records,
     }
