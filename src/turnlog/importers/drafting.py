@@ -261,7 +261,7 @@ class Drafting:
             format=form,
             title=title or title_of(self.messages),
             parent=session_id_of(parent) if parent else "",
-            drafts=tuple(draft if draft.time else Draft(draft.body, first) for draft in self.drafts),
+            drafts=tuple(draft if draft.time or not first else Draft(draft.body, first) for draft in self.drafts),
             blobs=self.blobs,
             warnings=tuple(self.warnings),
             files=(self.transcript.name, *files),

@@ -206,7 +206,9 @@ class SessionWriter:
 
     def _record(self, message: Message, line: int, about: Mapping[str, Any], interrupted: str = "") -> None:
         ran, self._silent = self._silent, []
-        message = self.log.with_results(self._paired(message), lambda result: result)
+        has_calls = any(isinstance(part, (ToolCall, ToolResult)) for part in message.parts)
+        if has_calls:
+            message = self.log.with_results(self._paired(message), lambda result: result)
         if about.get("by_program"):
             message = replace(message, by_program=True)
         fields = {"source": f"line {line}" if line else "", **about}
@@ -217,7 +219,7 @@ class SessionWriter:
             self.log.add(PartialAnswer(message, interrupted, model=fields["model"]))
         else:
             self.log.add(MessageRecord(message, **fields))
-        for part in message.parts:
+        for part in message.parts if has_calls else ():
             if isinstance(part, ToolCall) and self._is_silent:
                 self._silent.append(part)
             elif isinstance(part, ToolResult) and part.outcome == "ok" and (call := self.log.call(part.call_id)):

@@ -57,7 +57,10 @@ def same(left: Any, right: Any) -> bool:
             value,
         ) in left.items():  # a plain loop: `all` takes twice as long
             other = right[key]
-            if (value is not other or isinstance(value, (dict, list))) and not same(value, other):
+            if isinstance(value, (dict, list)):
+                if not same(value, other):
+                    return False
+            elif value is not other and (type(value) is not type(other) or value != other):
                 return False
         return True
     if isinstance(left, list):
