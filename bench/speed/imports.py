@@ -91,7 +91,7 @@ def measured(report: Report, name: str, given: Iterable[Path | bytes], rounds: i
 
 
 @bench(quick={"rounds": 1, "size": 1})
-def imports(report: Report, *, format: str = "", rounds: int = 3, size: int = 2) -> None:  # noqa: A002
+def imports(report: Report, *, format: str = "", rounds: int = 3, size: int = 2) -> None:
     """What importing a transcript costs, for each format or for one, with samples of `size` MB."""
     for name, files in sorted(of_shared(format).items()):
         measured(report, f"{name}, shared", files, rounds, bar=True)

@@ -240,7 +240,7 @@ def test_every_format_says_when_it_was_checked() -> None:
     assert len(NAMED) == len(FORMATS)
 
 
-@pytest.mark.parametrize("said", ["one, {two], three", "an end \\", "a quote \\\" and, [more"])
+@pytest.mark.parametrize("said", ["one, {two], three", "an end \\", 'a quote \\" and, [more'])
 def test_marks_are_found_where_the_first_bytes_end_inside_a_text(said: str) -> None:
     """A document whose 65,536th byte lies in the output of a tool would be unknown: its commas and brackets were taken
     for those of the document."""
