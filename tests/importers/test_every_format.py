@@ -22,7 +22,7 @@ from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, read_file
 from turnlog.importers.catalog import FORMATS, IMPORTERS, NAMED
 from turnlog.importers.discovery import discover
-from turnlog.importers.marks import SQLITE
+from turnlog.importers.marks import SQLITE, has_marks
 from turnlog.importers.sync.session import sync_session
 from turnlog.log.codec import encode_record
 from turnlog.log.records import Record
@@ -276,3 +276,12 @@ def test_every_format_says_when_it_was_checked() -> None:
     """Formats change with each version of a program: a reader has to know how old the knowledge is."""
     assert [importer.name for importer in IMPORTERS if not importer.checked] == []
     assert len(NAMED) == len(FORMATS)
+
+
+@pytest.mark.parametrize("said", ["one, {two], three", "an end \\", 'a quote \\" and, [more'])
+def test_marks_are_found_where_the_first_bytes_end_inside_a_text(said: str) -> None:
+    """A document whose 65,536th byte lies in the output of a tool would be unknown: its commas and brackets were taken
+    for those of the document."""
+    head = '{"a": [{"b": {"c": 1}}, {"x": "' + said
+    assert has_marks(head.encode(), ("a[].b.c",))
+    assert not has_marks(head.encode(), ("a[].two",))

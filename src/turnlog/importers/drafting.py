@@ -115,11 +115,14 @@ class Drafting:
             self.warn(line, f"{where}not read: {named(keys)} of {of}", "entry" if is_empty else "part")
 
     def _report_unread(self, body: MessageRecord) -> None:
+        descriptions = unread(body.message)
+        if not descriptions:
+            return
         place = _LINE.match(body.source)
         where = "" if place else f"{body.source}: " if body.source else ""
-        hollow = is_hollow(body.message)
-        for what in unread(body.message):
-            self.warn(int(place[1]) if place else 0, f"{where}not read: {what}", "entry" if hollow else "part")
+        lost: Lost = "entry" if is_hollow(body.message) else "part"
+        for what in descriptions:
+            self.warn(int(place[1]) if place else 0, f"{where}not read: {what}", lost)
 
     def reply(self, reply: Reply, source: str, reason: str) -> None:
         """Append a parsed answer with its media. An incomplete answer becomes a partial answer; `reason` is used if it
@@ -187,6 +190,8 @@ class Drafting:
         """The message with each tool result replaced by what `judged` returns for it, and with the names of their
         tools."""
         results = {i: judged(part) for i, part in enumerate(message.parts) if isinstance(part, ToolResult)}
+        if not results:
+            return message
         named = {
             i: replace(result, name=result.name or self.call_name(result.call_id)) for i, result in results.items()
         }
@@ -256,7 +261,7 @@ class Drafting:
             format=form,
             title=title or title_of(self.messages),
             parent=session_id_of(parent) if parent else "",
-            drafts=tuple(draft if draft.time else Draft(draft.body, first) for draft in self.drafts),
+            drafts=tuple(draft if draft.time or not first else Draft(draft.body, first) for draft in self.drafts),
             blobs=self.blobs,
             warnings=tuple(self.warnings),
             files=(self.transcript.name, *files),

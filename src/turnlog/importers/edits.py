@@ -19,6 +19,7 @@ from ..view.file_edits import words_of
 from .file_changes import ChangedFiles
 from .json_values import objects, word
 
+_BEGIN = "*** Begin Patch"
 _PATCH = lazy_pattern(r"^\*\*\* Begin Patch[ \r]*\n(.*?)^\*\*\* End Patch", re.DOTALL | re.MULTILINE)
 _COMMAND = lazy_pattern(r"\bapply_?patch\b")
 _FILE = lazy_pattern(r"\*\*\* (Add|Delete|Update) File: (.+?)\s*")
@@ -38,11 +39,14 @@ class PatchEdit(Struct):
 
 def edits_in(call: ToolCall) -> list[PatchEdit]:
     """The edits of a call of `apply_patch`, or of a shell call whose command is `apply_patch`."""
+    words = _words(call.arguments)
+    if not any(_BEGIN in text for text in (call.raw or "", call.arguments, *words) if isinstance(text, str)):
+        return []
     text = call.raw_arguments
     is_patch = words_of(call.name) == "apply_patch"
     candidates = [text, *([call.arguments] if isinstance(call.arguments, str) else [])] if is_patch else []
     if is_patch or _COMMAND.search(text):
-        candidates += _words(call.arguments)
+        candidates += words
     patch = next((patch for text in candidates if (patch := _PATCH.search(text))), None)
     return [] if patch is None else _edits(patch[1].split("\n")[:-1])
 

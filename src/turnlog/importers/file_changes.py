@@ -120,10 +120,11 @@ class ChangedFiles:
         old_path: str = "",
     ) -> None:
         names = ["" if data is None else self._blob(data) for data in (before, after)]
-        self._last_contents.pop(place_of(old_path or path, self.root), None)
-        self._last_contents.pop(place_of(path, self.root), None)
+        place = place_of(path, self.root)
+        self._last_contents.pop(place_of(old_path, self.root) if old_path else place, None)
+        self._last_contents.pop(place, None)
         if after is not None:
-            self._last_contents[place_of(path, self.root)] = names[1]
+            self._last_contents[place] = names[1]
         self._add(
             FileChange(
                 path=path,

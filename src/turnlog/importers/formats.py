@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -104,8 +105,11 @@ def read_sessions(origin: str | Path | bytes) -> Iterator[Imported]:
 def _check_understood(sessions: Iterable[Imported], importer: Importer, source: Origin) -> None:
     """Raise ImportFailed if most of the entries of these sessions are not understood."""
     lost = [damage for session in sessions for damage in session.warnings if damage.lost == "entry"]
-    understood = sum(_is_understood(draft.body) for session in sessions for draft in session.drafts)
+    if not lost:
+        return
     left_out = sum(damage.count for damage in lost)
+    bodies = (draft.body for session in sessions for draft in session.drafts)
+    understood = sum(1 for _ in islice(filter(_is_understood, bodies), left_out))
     if left_out <= understood:
         return
     first = lost[0]

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,61 +22,88 @@ from .._platform.lazy import lazy_pattern
 SQLITE = b"SQLite format 3\0"
 """The first bytes of a SQLite database."""
 
+_decoder = json.JSONDecoder()
 _KINDS = ("type", "kind", "from", "part_kind", "role", "sender")
 _DEPTH = 5
 _ITEMS = 50
-_TOKEN = lazy_pattern(r'"(?:[^"\\]|\\.)*"|[][{},]', re.DOTALL)
+_STRING = lazy_pattern(r'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))', re.DOTALL)  # or cut off
+_BRACKET = lazy_pattern(r"[][{}]")
 _TABLE = lazy_pattern(rb"CREATE TABLE (?:IF NOT EXISTS )?[\"'`\[]?(\w+)", re.IGNORECASE)
+
+
+_Paths = tuple[tuple[frozenset[str], ...], frozenset[str]]
+"""The paths in each of the values of a file, and in any of them."""
 
 
 def has_marks(head: bytes, marks: Sequence[str]) -> bool:
     """Whether the file with these first bytes has one of the marks."""
-    return bool(marks) and _match(_paths_of(head), marks)
+    return bool(marks) and _match(*_paths_of(head), marks)
 
 
 def are_marked(values: Iterable[Any], marks: Sequence[str]) -> bool:
     """Whether these JSON values have one of the marks: together, and at least a quarter of them a path of it."""
-    return _match(_all_paths(values), marks)
+    return _match(*_all_paths(values), marks)
 
 
-def _match(paths: Sequence[frozenset[str]], marks: Sequence[str]) -> bool:
-    together = frozenset().union(*paths)
-    for mark in map(frozenset, map(str.split, marks)):
+def _match(paths: Sequence[frozenset[str]], together: frozenset[str], marks: Sequence[str]) -> bool:
+    for mark in map(_paths_in, marks):
         if mark <= together and 4 * sum(not mark.isdisjoint(each) for each in paths) >= len(paths):
             return True
     return False
 
 
+@cache
+def _paths_in(mark: str) -> frozenset[str]:
+    return frozenset(mark.split())
+
+
 @lru_cache(maxsize=2)
-def _paths_of(head: bytes) -> tuple[frozenset[str], ...]:
+def _paths_of(head: bytes) -> _Paths:
     """The paths in the JSON values at the beginning of a file; all formats ask for those of the same file."""
     text = head.decode("utf-8", "replace").strip("\0 \t\r\n")
     if text[:1] not in ("{", "["):
         if "\0" in text[:1024]:
-            return ()
+            return (), frozenset()
         text = text[text.find('{"') :]  # lines of a log before the first value
     try:
-        document = json.loads(_closed(text))
+        document = _whole(text)
     except (ValueError, RecursionError):
         return _all_paths(filter(None, map(_value, text.splitlines())))
     return _all_paths(document if isinstance(document, list) else [document])
 
 
+def _whole(text: str) -> Any:
+    """The single JSON value that a text is, or begins. Raises ValueError if another value follows it."""
+    try:
+        value, end = _decoder.raw_decode(text)
+    except ValueError:
+        return json.loads(_closed(text))
+    if end < len(text):
+        raise ValueError("several values")
+    return value
+
+
 def _closed(text: str) -> str:
     """The JSON with the brackets closed that are open behind its last comma; itself if none is."""
+    pieces = _STRING.split(text)  # in turn outside a string, and a string
+    cut, last = len(text), len(pieces) - 1
+    while last > 0 and "," not in pieces[last]:
+        cut -= len(pieces[last]) + len(pieces[last - 1])
+        last -= 2
+    comma = pieces[last].rfind(",")
+    cut = cut - len(pieces[last]) + comma if comma >= 0 else len(text)
+    before = len(_BRACKET.findall("".join(pieces[:last:2]) + pieces[last][: max(comma, 0)]))
     open_brackets: list[str] = []
-    cut, closing_brackets = len(text), ""
-    for token in _TOKEN.finditer(text):
-        match token[0]:
-            case "{" | "[" as bracket:
-                open_brackets.append("}" if bracket == "{" else "]")
-            case "}" | "]":
-                if open_brackets:
-                    open_brackets.pop()
-                if not open_brackets:
-                    return text  # whole, or lines
-            case ",":
-                cut, closing_brackets = token.start(), "".join(reversed(open_brackets))
+    closing_brackets = ""
+    for number, bracket in enumerate(_BRACKET.findall("".join(pieces[::2])), 1):
+        if bracket in "{[":
+            open_brackets.append("}" if bracket == "{" else "]")
+        elif open_brackets:
+            open_brackets.pop()
+        if not open_brackets:
+            return text  # whole, or lines
+        if number == before:
+            closing_brackets = "".join(reversed(open_brackets))
     return text[:cut] + closing_brackets
 
 
@@ -87,22 +114,30 @@ def _value(line: str) -> Any:
         return None
 
 
-def _all_paths(values: Iterable[Any]) -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(_paths(value, "", _DEPTH)) for value in islice(values, _ITEMS))
+def _all_paths(values: Iterable[Any]) -> _Paths:
+    paths = tuple(map(_paths, islice(values, _ITEMS)))
+    return paths, frozenset().union(*paths)
 
 
-def _paths(value: Any, path: str, depth: int) -> Iterator[str]:
+def _paths(value: Any) -> frozenset[str]:
+    paths: set[str] = set()
+    _add_paths(paths, value, "", _DEPTH)
+    return frozenset(paths)
+
+
+def _add_paths(paths: set[str], value: Any, path: str, depth: int) -> None:
     if isinstance(value, dict) and depth:
         for key, inner in islice(value.items(), _ITEMS):
             inner_path = f"{path}.{key}" if path else str(key)
-            yield inner_path
-            if key in _KINDS and isinstance(inner, str):
-                yield f"{inner_path}={inner}"
-            yield from _paths(inner, inner_path, depth - 1)
+            paths.add(inner_path)
+            if isinstance(inner, (dict, list)):
+                _add_paths(paths, inner, inner_path, depth - 1)
+            elif key in _KINDS and isinstance(inner, str):
+                paths.add(f"{inner_path}={inner}")
     elif isinstance(value, list) and depth:
-        yield f"{path}[]"
+        paths.add(f"{path}[]")
         for inner in value[:_ITEMS]:
-            yield from _paths(inner, f"{path}[]", depth)
+            _add_paths(paths, inner, f"{path}[]", depth)
 
 
 def has_tables(head: bytes, path: Path | None, tables: str) -> bool:

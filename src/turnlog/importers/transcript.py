@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder as JSONDecoder
 
 from .._platform.lazy import cached_property, lazy_pattern
 from .._platform.texts import plain_utf8
@@ -21,6 +22,8 @@ DEEPEST = 200
 """No transcript is nested nearly as deeply as this; deeper values could make recursive code fail."""
 
 _decoder = json.JSONDecoder()
+_quick_decoder = JSONDecoder()
+_NOT_SO = object()
 _GAP = lazy_pattern(r"[\s,\0]*")
 
 
@@ -82,6 +85,9 @@ class Transcript:
                     plain += [number] if stripped else []
                     continue
                 stripped = stripped[start:]
+            if (value := _quickly(stripped)) is not _NOT_SO:
+                yield Line(number, value)
+                continue
             try:
                 text = stripped.decode("utf-8")
             except UnicodeDecodeError:
@@ -196,10 +202,25 @@ class Transcript:
         return {key: entries} if key else entries
 
 
+def _quickly(data: bytes) -> Any:
+    """The single JSON value in `data`; `_NOT_SO` if there may be none, or one that msgspec does not take as `json` does
+    (NaN, 1e999, lone surrogates, several values), or one that is nested too deeply."""
+    try:
+        value = _quick_decoder.decode(data)
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        return _NOT_SO
+    if data.count(b"[") + data.count(b"{") >= _DEEPEST and _too_deep(value):
+        return _NOT_SO
+    return value
+
+
 def json_document(data: bytes) -> Any:
     """The single JSON value in `data`. Raises ValueError."""
+    plain = plain_utf8(data)
+    if (value := _quickly(plain)) is not _NOT_SO:
+        return value
     try:
-        value = json.loads(plain_utf8(data).decode("utf-8"))
+        value = json.loads(plain.decode("utf-8"))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     if too_deep(value):

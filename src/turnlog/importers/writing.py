@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from operator import is_
 from typing import Any
 
 from msgspec.structs import replace
@@ -230,7 +231,9 @@ class SessionWriter:
 
     def _record(self, message: Message, line: int, about: Mapping[str, Any], interrupted: str = "") -> None:
         ran, self._silent = self._silent, []
-        message = self.log.with_results(self._paired(message), lambda result: result)
+        has_calls = any(isinstance(part, (ToolCall, ToolResult)) for part in message.parts)
+        if has_calls:
+            message = self.log.with_results(self._paired(message), lambda result: result)
         if about.get("by_program"):
             message = replace(message, by_program=True)
         fields = {"source": f"line {line}" if line else "", **about}
@@ -241,7 +244,7 @@ class SessionWriter:
             self.log.add(PartialAnswer(message, interrupted, model=fields["model"]))
         else:
             self.log.add(MessageRecord(message, **fields))
-        for part in message.parts:
+        for part in message.parts if has_calls else ():
             if isinstance(part, ToolCall) and self._is_silent:
                 self._silent.append(part)
             elif isinstance(part, ToolResult) and part.outcome == "ok" and (call := self.log.call(part.call_id)):
@@ -266,7 +269,7 @@ class SessionWriter:
                 if call is not None and not part.call_id:
                     part = replace(part, call_id=call.id, form=None)
             parts[index] = part
-        return replace(message, parts=tuple(parts))
+        return message if all(map(is_, parts, message.parts)) else replace(message, parts=tuple(parts))
 
     def _answered(self, result: ToolResult) -> ToolCall | None:
         """The call that a result answers, which is no longer open; None if there is none."""
