@@ -209,7 +209,7 @@ def _quickly(data: bytes) -> Any:
         value = _quick_decoder.decode(data)
     except (DecodeError, UnicodeDecodeError, RecursionError):
         return _NOT_SO
-    if data.count(b"[") + data.count(b"{") >= _DEEPEST and _too_deep(value):
+    if data.count(b"[") + data.count(b"{") >= DEEPEST and too_deep(value):
         return _NOT_SO
     return value
 
