@@ -30,25 +30,10 @@ _FORMAT = "cline-session"
 _HISTORY = "api_conversation_history.json"
 _WANTED = "give a .messages.json of ~/.cline/data/sessions"
 _MESSAGES = ".messages.json"
-_SESSION = lazy_pattern(rb'"session_id"\s*:')
 _SESSION_ID = lazy_pattern(rb'"sessionId"\s*:\s*"([A-Za-z0-9_-]+)"')
-_SESSION_KEYS = (b'"messages_path"', b'"enable_tools"', b'"workspace_root"', b'"started_at"')
-_FILE_KEYS = (b'"sessionId"', b'"updated_at"', b'"agent"', b'"modelInfo"', b'"system_prompt"')
 _BLOCKS = frozenset({"text", "image", "document"})
 _MESSAGE_KEYS = frozenset({"role", "content", "id", "ts", "modelInfo", "metrics"})
 _COMPACTED = frozenset({"compaction", "compaction_summary"})
-
-
-def sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by the keys around the messages; a bare list by the file's name."""
-    plain = head.lstrip(b"\0 \t\r\n")
-    if path is not None and path.name == _HISTORY and plain.startswith(b"["):
-        return 80
-    if not plain.startswith(b"{"):
-        return 0
-    if _SESSION.search(plain) and sum(key in plain for key in _SESSION_KEYS) >= 3:
-        return 80
-    return 80 if b'"messages"' in plain and sum(key in plain for key in _FILE_KEYS) >= 4 else 0
 
 
 def read(origin: Origin) -> list[Imported]:

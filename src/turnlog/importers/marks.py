@@ -22,10 +22,11 @@ from .._platform.lazy import lazy_pattern
 SQLITE = b"SQLite format 3\0"
 """The first bytes of a SQLite database."""
 
-_KINDS = ("type", "kind", "from", "part_kind", "role", "sender")
+_decoder = json.JSONDecoder(strict=False)
+_KINDS = ("type", "kind", "from", "part_kind", "role", "sender", "method")
 _DEPTH = 5
 _ITEMS = 50
-_TOKEN = lazy_pattern(r'"(?:[^"\\]|\\.)*"|[][{},]', re.DOTALL)
+_TOKEN = lazy_pattern(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[][{},]', re.DOTALL)
 _TABLE = lazy_pattern(rb"CREATE TABLE (?:IF NOT EXISTS )?[\"'`\[]?(\w+)", re.IGNORECASE)
 
 
@@ -56,9 +57,12 @@ def _paths_of(head: bytes) -> tuple[frozenset[str], ...]:
             return ()
         text = text[text.find('{"') :]  # lines of a log before the first value
     try:
-        document = json.loads(_closed(text))
-    except (ValueError, RecursionError):
-        return _all_paths(filter(None, map(_value, text.splitlines())))
+        document = _decoder.decode(_closed(text))
+    except (ValueError, RecursionError) as error:
+        lines = text.splitlines()
+        if text[:1] not in ("{", "[") or any(_value(line) for line in lines if line[:1] in ("{", "[")):
+            return _all_paths(filter(None, map(_value, lines)))
+        document = _value(_closed(text[: getattr(error, "pos", 0)]))  # what is before the damage
     return _all_paths(document if isinstance(document, list) else [document])
 
 
@@ -82,7 +86,7 @@ def _closed(text: str) -> str:
 
 def _value(line: str) -> Any:
     try:
-        return json.loads(line[max(line.find('{"'), 0) :])
+        return _decoder.decode(line[max(line.find('{"'), 0) :])
     except (ValueError, RecursionError):
         return None
 

@@ -8,10 +8,8 @@ line or as a list.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-from ..._platform.lazy import lazy_pattern
 from ...log.records import UsageRecord
 from ...log.usage import tokens_billed
 from ...providers.openai_chat import PROVIDER
@@ -23,21 +21,6 @@ from ..repeats import texts_of
 from ..transcript import Line, Transcript
 from .events import OpenHandsEvents, event_id, is_event
 from .sdk_events import COUNTS, SdkEvents, is_sdk_event
-
-_SOURCE = lazy_pattern(rb'"source"\s*:\s*"(agent|user|environment|hook)"')
-_EVENT = lazy_pattern(rb'"(action|observation)"\s*:\s*"\w+"')
-_SDK_EVENT = lazy_pattern(rb'"kind"\s*:\s*"\w*(Event|Observation|Action|Condensation)"')
-_INSTANCE = lazy_pattern(rb'"instance_id"\s*:')
-_EVALUATION = (lazy_pattern(rb'"(test_result|metrics)"\s*:'), lazy_pattern(rb'"(history|instruction|metadata)"\s*:'))
-
-
-def sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by events that name their source, or by an evaluated instance."""
-    if head.lstrip(b"\0 \t\r\n")[:1] not in (b"{", b"["):
-        return 0
-    if _SOURCE.search(head) and (_EVENT.search(head) or _SDK_EVENT.search(head)):
-        return 88
-    return 86 if _INSTANCE.search(head) and all(key.search(head) for key in _EVALUATION) else 0
 
 
 def read(origin: Origin) -> list[Imported]:
