@@ -109,6 +109,8 @@ class SessionWriter:
     def at(self, time: Any) -> None:
         """Set the time of what is recorded from now on; a `time` that cannot be read changes nothing."""
         self._time = time if as_utc(time) else self._time
+        if not self._parts:
+            self.log.at(self._time)
 
     def branch(self, entry_id: str, parent: str, line: int = 0) -> None:
         """Say which entry comes next, in a tree of entries. If it does not follow the entry before it, the user went
