@@ -107,7 +107,7 @@ def _imported(value: Mapping[str, Any], facts: Mapping[str, Any], file: Transcri
     parent = word(within(facts, "metadata", "fork", "forkedFromSessionId"))
     if compacted := _compaction_of(value):
         session, parent = f"{session}.compaction-{digest_of(compacted)[:12]}", session
-    log = Drafting(file)
+    log = Drafting(file, edits=True)
     title = _draft(value, facts, messages, log)
     return log.imported(session, _FORMAT, title, parent=parent, files=files)
 
@@ -116,6 +116,7 @@ def _draft(value: Mapping[str, Any], facts: Mapping[str, Any], messages: list[An
     """Add the session to `log`; returns the title that somebody gave it. Facts that change while a session continues
     are left out, so that the records of a file that grew begin as before."""
     log.at(facts.get("started_at"))
+    log.files.work_in(facts.get("cwd"))
     if prompt := word(value.get("system_prompt")):
         message = read_message(PROVIDER, {"role": "system", "content": prompt}, log)
         if message is not None:

@@ -21,13 +21,12 @@ from ..log.usage import Usage, is_uncounted, tokens_billed
 from ..models.makers import makers
 from ..providers.protocol import Provider
 from .drafting import Drafting, as_utc
-from .edits import record_call
 from .fields import Fields, kind_of
 from .json_values import within
 from .messages import read_message
 from .parts import shown
 from .protocol import Imported
-from .repeats import is_empty, result_text
+from .repeats import is_empty
 from .transcript import Transcript
 from .unread import unread_keys
 
@@ -53,7 +52,7 @@ class SessionWriter:
         is_silent: bool = False,
     ) -> None:
         self.file, self.form, self.provider = file, form, provider
-        self.log = Drafting(file, beside=beside)
+        self.log = Drafting(file, beside=beside, edits=True)
         if name := form if agent is None else agent:
             self.log.note(PROGRAM, {"agent": name})
         self.id = self.title = self.parent = self.model = ""
@@ -221,10 +220,8 @@ class SessionWriter:
         for part in message.parts:
             if isinstance(part, ToolCall) and self._is_silent:
                 self._silent.append(part)
-            elif isinstance(part, ToolResult) and part.outcome == "ok" and (call := self.log.call(part.call_id)):
-                record_call(call, result_text([part]), self.log.files, self.log.call_record(part.call_id))
         for call in ran:
-            record_call(call, "", self.log.files, self.log.call_record(call.id))
+            self.log.edited(call)
 
     def _paired(self, message: Message) -> Message:
         """The message with an id for each call that has none, and for each result that of the call that it answers."""

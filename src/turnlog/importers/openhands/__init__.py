@@ -34,10 +34,11 @@ def read(origin: Origin) -> list[Imported]:
     if not chosen:
         forms = "the list of events, the output.jsonl of an evaluation, or the events of an SDK conversation"
         raise file.refused("event of OpenHands", f"give {forms}")
+    logs = [Drafting(file, beside=bool(place), edits=True) for place in range(len(instances) or 1)]
     if instances:
-        sessions = [_instance(line, Drafting(file, beside=bool(place))) for place, line in enumerate(instances)]
+        sessions = list(map(_instance, instances, logs))
     else:
-        sessions = [_sdk_session(sdk, Drafting(file)) if sdk else _session(events, Drafting(file))]
+        sessions = [_sdk_session(sdk, logs[0]) if sdk else _session(events, logs[0])]
     read = {id(line) for line in chosen}
     others = [line.number for line in lines if id(line) not in read]
     left = (Damage(file.name, number, "left out: not an event of OpenHands", "entry") for number in others)
