@@ -100,10 +100,22 @@ class SessionWriter:
         for block in blocks:
             kind = kind_of(block, key)
             if maker := makers.get(kind):
-                parts += maker(block)
+                made = list(maker(block))
+                parts += made
+                if made and not any(map(_says, made)):
+                    self._report_empty(block, kind, line)
             elif kind not in makers:
                 self.log.count(f"a block of type {kind!r}", line, "part" if block.unread() else "nothing")
         return parts
+
+    def _report_empty(self, block: Fields, kind: str, line: int) -> None:
+        """Report what a block holds that says nothing otherwise; `take` reports what is named like content."""
+        rest = block.unread()
+        named = unread_keys(rest, is_empty=False)
+        for key in unread_keys(rest, is_empty=True):
+            if key not in named:
+                self.log.count(f"`{key}` of a block of type {kind!r}", line)
+                self._content += 1
 
     def at(self, time: Any) -> None:
         """Set the time of what is recorded from now on; a `time` that cannot be read changes nothing."""
