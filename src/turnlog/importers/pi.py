@@ -116,15 +116,10 @@ class _Tree:
 # -- entries ---------------------------------------------------------------------------------------
 
 
-def _note(writer: SessionWriter, entry: Fields, line: int) -> None:
-    """Keep an entry as it is."""
-    _keep(writer, entry)
-
-
-def _keep(writer: SessionWriter, entry: Fields, *said: str) -> None:
+def _keep(writer: SessionWriter, entry: Fields, line: int, *said: str) -> None:
     """Note an entry, without the keys that are in the conversation."""
     writer.add(Note(word(entry.value.get("type")), data=without(entry.value, (*_PLACE, *said))))
-    entry.skip(*entry.value)
+    entry.skip(*without(entry.value, said))
 
 
 def _header(writer: SessionWriter, header: Fields, line: int) -> None:
@@ -144,14 +139,14 @@ def _settings(writer: SessionWriter, entry: Fields, line: int) -> None:
     # A configuration is recorded only for a provider that requests can be made for; the note has all of them.
     if model and maker in PROVIDERS:
         writer.add(Configuration(provider=maker, model=model, why="the user changed the model"))
-    _keep(writer, entry)
+    _keep(writer, entry, line)
 
 
 def _compaction(writer: SessionWriter, entry: Fields, line: int) -> None:
     """From here on the model saw the summary, followed by the messages from the first kept entry on."""
     summary, last = entry.text("summary"), writer.log.last
     if not summary or not last:
-        _keep(writer, entry)
+        _keep(writer, entry, line)
         return
     kept = [writer.log.drafts[n].body for span in writer.state["tree"].kept(entry.value, last) for n in span]
     messages = [body.message for body in kept if isinstance(body, (MessageRecord, PartialAnswer))]
@@ -164,20 +159,18 @@ def _compaction(writer: SessionWriter, entry: Fields, line: int) -> None:
 def _branch_summary(writer: SessionWriter, entry: Fields, line: int) -> None:
     if summary := entry.text("summary"):
         _record(writer, entry, line, "user", [Text(summary)], by_program=True)
-    _keep(writer, entry, "summary")
+    _keep(writer, entry, line, "summary")
 
 
 def _custom(writer: SessionWriter, entry: Fields, line: int) -> None:
     """Add a message from an extension to the model; pi sends it as a user message."""
     _record(writer, entry, line, "user", _parts(writer, entry, "content", line), by_program=True)
-    rest = {key: value for key, value in entry.unread().items() if key.startswith("content")}
-    writer.add(Note("custom_message", data={**without(entry.value, (*_PLACE, "content")), **rest}))
-    entry.skip(*without(entry.value, ("content",)))
+    _keep(writer, entry, line, "content")
 
 
 def _named(writer: SessionWriter, entry: Fields, line: int) -> None:
     writer.title = entry.text("name").strip() or writer.title
-    _keep(writer, entry)
+    _keep(writer, entry, line)
 
 
 def _message(writer: SessionWriter, entry: Fields, line: int) -> None:
@@ -242,7 +235,7 @@ _HANDLERS: dict[str, Handler | None] = {
     **dict.fromkeys(("model_change", "thinking_level_change"), _settings),
     "compaction": _compaction,
     "branch_summary": _branch_summary,
-    **dict.fromkeys(("custom", "label"), _note),
+    **dict.fromkeys(("custom", "label"), _keep),
     "custom_message": _custom,
     "session_info": _named,
 }
