@@ -86,7 +86,12 @@ FORMATS: tuple[Importer, ...] = (
         name="pi",
         title="a session of pi",
         module="pi",
-        marks=("type=session cwd timestamp", "type=message message.stopReason", "type=message message.toolCallId"),
+        marks=(
+            "type=session version cwd",
+            "type=session cwd timestamp",
+            "type=message message.stopReason",
+            "type=message message.toolCallId",
+        ),
         where=(".pi/agent/sessions/**/*.jsonl",),
         checked="2026-11: 1 real session",
     ),
