@@ -210,3 +210,17 @@ def test_content_of_any_shape_is_shown() -> None:
     assert called("c", "f", '{"a":').raw == '{"a":'
     assert called("c", "f", {"a": float("nan")}).arguments is None
     assert Message("assistant", thoughts("", "x")) == Message("assistant")
+
+
+def test_a_call_whose_arguments_have_another_name_is_told_beside_a_text() -> None:
+    """What the message says otherwise would hide that a call lost its arguments."""
+    writer = new()
+    entry = Fields({"parts": [{"type": "text", "text": "I look."}, {"type": "call", "payload": {"path": "a b"}}]})
+    kinds: dict[str, Any] = {
+        "text": lambda block: texts(block.text("text")),
+        "call": lambda block: [call("ls", block.get("args"))],
+    }
+    writer.take(
+        entry, 1, "message", {"message": lambda w, e, n: w.say("assistant", w.parts_of(e.each("parts"), kinds, n))}
+    )
+    assert [warning.message for warning in writer.done().warnings] == ["not read: `payload` of a block of type 'call'"]

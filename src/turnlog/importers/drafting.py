@@ -17,9 +17,10 @@ from ..log.records import Body, Decision, MessageRecord, Note, PartialAnswer, Se
 from ..log.store import Draft
 from ..log.usage import Usage, is_uncounted, tokens_billed
 from ..providers.protocol import Reply
+from .edits import KnownChange, record_call
 from .file_changes import ChangedFiles
 from .protocol import Damage, Imported, Lost, session_id_of
-from .repeats import without_repeats
+from .repeats import result_text, without_repeats
 from .titles import title_of
 from .transcript import Transcript
 from .unread import is_hollow, named, unread, unread_keys
@@ -62,17 +63,21 @@ class Drafting:
     """Collects the drafts of one session. `add` returns the record number that a draft will have.
 
     `beside`: the session is not the first of its file. The `warnings` of the first session include the damage to the
-    file; those of the others only their own. `turn`: the id of the open turn, "" if no turn is open.
+    file; those of the others only their own. `turn`: the id of the open turn, "" if no turn is open. `known`: by call,
+    what the program says of its change to a file, until its result is added. With `edits`, the file changes of calls
+    that succeeded are recorded, as far as their arguments tell.
     """
 
-    def __init__(self, transcript: Transcript, *, beside: bool = False) -> None:
+    def __init__(self, transcript: Transcript, *, beside: bool = False, edits: bool = False) -> None:
         self.transcript = transcript
         self.warnings = [] if beside else transcript.warnings
         self.drafts: list[Draft] = []
         self.blobs: dict[str, bytes] = {}
         self.files = ChangedFiles(self.add, self.blob, self.blobs)
         self.turn = ""
+        self.known: dict[str, KnownChange] = {}
         self._time = ""
+        self._has_edits = edits
         self._calls: dict[str, tuple[int, ToolCall]] = {}
         self._is_opened = False
         self._context: dict[str, dict[str, Any]] = {}
@@ -98,12 +103,20 @@ class Drafting:
     def add(self, body: Body) -> int:
         """Append a record and return its number."""
         self.drafts.append(Draft(body, self._time))
+        number = self.last
         if isinstance(body, MessageRecord):
             self._report_unread(body)
             for part in body.message.parts:
                 if isinstance(part, ToolCall):
-                    self._calls[part.id] = (self.last, part)
-        return self.last
+                    self._calls[part.id] = (number, part)
+            for part in body.message.parts if self._has_edits else ():
+                if isinstance(part, ToolResult) and part.outcome == "ok" and (call := self.call(part.call_id)):
+                    self.edited(call, result_text([part]))
+        return number
+
+    def edited(self, call: ToolCall, said: str = "") -> None:
+        """Record the file changes of a call that succeeded; `said` is its result."""
+        record_call(call, said, self.files, self.call_record(call.id), self.known.pop(call.id, None))
 
     def left_unread(
         self, line: int, place: str, values: Mapping[str, Any], *, is_empty: bool, of: str = "a message"

@@ -173,7 +173,7 @@ def record_call(
     elif known.diff:
         files.patched(path, known.diff, call_record)
     elif pairs and (_EDITING.search(name) or deed == "str_replace"):
-        files.replaced(path, lambda before: _edited(before, pairs, is_all=is_all), call_record)
+        files.replaced(path, lambda before: edited(before, pairs, is_all=is_all), call_record)
     elif content and (_WRITING.search(name) or deed in ("create", "write")):
         if files.last_content(path) is not None:
             files.replaced(path, lambda _: content.encode("utf-8", "surrogatepass"), call_record)
@@ -193,7 +193,7 @@ def _within(edits: Any) -> list[dict[str, Any]]:
     return [{words_of(key): value for key, value in edit.items()} for edit in objects(edits)]
 
 
-def _edited(before: bytes, pairs: Iterable[tuple[str, str]], *, is_all: bool) -> bytes | None:
+def edited(before: bytes, pairs: Iterable[tuple[str, str]], *, is_all: bool) -> bytes | None:
     """The content after replacements; None if one of them does not fit."""
     text = before.decode("utf-8", "surrogateescape")
     for old, new in pairs:

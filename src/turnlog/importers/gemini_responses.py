@@ -8,10 +8,8 @@ first call, because many recordings begin alike.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from .._platform.lazy import lazy_pattern
 from ..errors import FormatError
 from ..log.messages import text_of
 from ..log.records import MessageRecord, PartialAnswer, UsageRecord
@@ -22,18 +20,8 @@ from .protocol import Imported, Origin, hashed_id
 from .titles import title_from
 from .transcript import Line, Transcript
 
-_METHOD = lazy_pattern(rb'"method"\s*:\s*"(generateContent|generateContentStream|countTokens|embedContent)"')
-_RESPONSE = lazy_pattern(rb'"response"\s*:')
-_BARE = lazy_pattern(rb'\A\[?\s*\{\s*"candidates"\s*:\s*\[')
 _ANSWERED = frozenset({"usageMetadata", "modelVersion", "responseId", "error"})
 _CANDIDATE = frozenset({"content", "finishReason", "index"})
-
-
-def sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by the method of calls, or by responses that begin with candidates."""
-    if _METHOD.search(head) and _RESPONSE.search(head):
-        return 85
-    return 40 if _BARE.match(head.lstrip()) else 0
 
 
 def read(origin: Origin) -> list[Imported]:

@@ -22,8 +22,8 @@ from .._platform.lazy import lazy_pattern
 SQLITE = b"SQLite format 3\0"
 """The first bytes of a SQLite database."""
 
-_decoder = json.JSONDecoder()
-_KINDS = ("type", "kind", "from", "part_kind", "role", "sender")
+_decoder = json.JSONDecoder(strict=False)
+_KINDS = ("type", "kind", "from", "part_kind", "role", "sender", "method")
 _DEPTH = 5
 _ITEMS = 50
 _STRING = lazy_pattern(r'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))', re.DOTALL)  # or cut off
@@ -67,8 +67,11 @@ def _paths_of(head: bytes) -> _Paths:
         text = text[text.find('{"') :]  # lines of a log before the first value
     try:
         document = _whole(text)
-    except (ValueError, RecursionError):
-        return _all_paths(filter(None, map(_value, text.splitlines())))
+    except (ValueError, RecursionError) as error:
+        lines = text.splitlines()
+        if text[:1] not in ("{", "[") or any(_value(line) for line in lines if line[:1] in ("{", "[")):
+            return _all_paths(filter(None, map(_value, lines)))
+        document = _value(_closed(text[: getattr(error, "pos", 0)]))  # what is before the damage
     return _all_paths(document if isinstance(document, list) else [document])
 
 
@@ -77,7 +80,7 @@ def _whole(text: str) -> Any:
     try:
         value, end = _decoder.raw_decode(text)
     except ValueError:
-        return json.loads(_closed(text))
+        return _decoder.decode(_closed(text))
     if end < len(text):
         raise ValueError("several values")
     return value
@@ -109,7 +112,7 @@ def _closed(text: str) -> str:
 
 def _value(line: str) -> Any:
     try:
-        return json.loads(line[max(line.find('{"'), 0) :])
+        return _decoder.decode(line[max(line.find('{"'), 0) :])
     except (ValueError, RecursionError):
         return None
 

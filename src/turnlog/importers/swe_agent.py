@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from .._platform.lazy import lazy_pattern
 from ..log.messages import Message, ToolCall
 from ..log.records import MessageRecord, ToolFinished
 from ..providers import anthropic
@@ -29,24 +27,11 @@ from .transcript import Transcript, json_document
 
 _FORMAT = "swe-agent-traj"
 
-_HISTORY = lazy_pattern(rb'"history"\s*:\s*\[')
-_STEPS = lazy_pattern(rb'"trajectory"\s*:\s*\[')
-_STEP_KEYS = (lazy_pattern(rb'"observation"\s*:'), lazy_pattern(rb'"action"\s*:'), lazy_pattern(rb'"response"\s*:'))
-_MESSAGE_KEYS = (lazy_pattern(rb'"role"\s*:\s*"'), lazy_pattern(rb'"(agent|message_type)"\s*:\s*"'))
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _CHAT = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "reasoning_content"})
 _IMPLIED = {"system": "system_prompt", "user": "observation", "tool": "observation", "assistant": "action"}
 """The usual `message_type` of each role."""
-
-
-def sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by steps with action and observation, or by a history of messages that name their agent."""
-    if head.lstrip()[:1] != b"{":
-        return 0
-    if _STEPS.search(head) and all(key.search(head) for key in _STEP_KEYS):
-        return 85
-    return 80 if _HISTORY.search(head) and all(key.search(head) for key in _MESSAGE_KEYS) else 0
 
 
 def read(origin: Origin) -> list[Imported]:

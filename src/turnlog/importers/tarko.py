@@ -7,9 +7,6 @@ repeat the message that follows them.
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from .._platform.lazy import lazy_pattern
 from ..log.messages import Message, Outcome, Reasoning, Text, Tool
 from ..log.records import Configuration, PartialAnswer, ToolFinished, ToolStarted
 from ..providers.openai_chat import PROVIDER
@@ -31,22 +28,6 @@ _KINDS = frozenset(
         "final_answer",
     }
 )
-_OWN = _KINDS - {"system", "tool_call", "tool_result"}
-_EVENT = lazy_pattern(
-    rb'\A\s*\[?\s*\{\s*"id"\s*:\s*"[^"]*"\s*,\s*"type"\s*:\s*"(%s)"' % "|".join(sorted(_KINDS)).encode()
-)
-_TYPED = lazy_pattern(rb'"type"\s*:\s*"(%s)"' % "|".join(sorted(_OWN)).encode())
-_TIME = lazy_pattern(rb'"timestamp"\s*:\s*\d{13}\b')
-
-
-def sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by the kinds of events and their times in milliseconds."""
-    plain = head.lstrip(b"\0")
-    if not _TIME.search(plain) or b'"payload"' in plain:
-        return 0
-    if _EVENT.search(plain):
-        return 85
-    return 60 if plain.lstrip()[:1] in (b"{", b"[") and _TYPED.search(plain) else 0
 
 
 def read(origin: Origin) -> list[Imported]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from .._platform.lazy import lazy_pattern
@@ -29,18 +28,6 @@ from .transcript import Transcript
 
 _FORMAT = "trajectory"
 _TURNS = lazy_pattern(rb'"turns"\s*:\s*\[')
-_OWN = lazy_pattern(rb'"(wsi_path|question|image_base64|step_index)"\s*:')
-
-
-def sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by its keys; the thumbnail may come before most of them and fill the first bytes."""
-    plain = head.lstrip(b"\0 \t\r\n")
-    if not plain.startswith(b"{"):
-        return 0
-    keys = {match[1] for match in _OWN.finditer(plain)}
-    if _TURNS.search(plain) and keys:
-        return 80
-    return 50 if {b"wsi_path", b"question"} <= keys else 0
 
 
 def read(origin: Origin) -> list[Imported]:

@@ -112,7 +112,7 @@ def unread_keys(values: Mapping[str, Any], *, is_empty: bool) -> list[str]:
         key
         for key, value in values.items()
         if value not in (None, "", [], {}, False)
-        and (key.rpartition(".")[2] in _CONTENT or (is_empty and _says(value)))
+        and (key.rpartition(".")[2].partition("[")[0] in _CONTENT or (is_empty and _says(value)))
     ]
 
 

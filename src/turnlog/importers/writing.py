@@ -21,13 +21,13 @@ from ..log.usage import Usage, is_uncounted, tokens_billed
 from ..models.makers import makers
 from ..providers.protocol import Provider
 from .drafting import Drafting, as_utc
-from .edits import KnownChange, record_call
+from .edits import KnownChange
 from .fields import Fields, kind_of
 from .json_values import within
 from .messages import read_message
 from .parts import shown
 from .protocol import Imported
-from .repeats import is_empty, result_text
+from .repeats import is_empty
 from .transcript import Transcript
 from .unread import unread_keys
 
@@ -56,7 +56,7 @@ class SessionWriter:
         is_silent: bool = False,
     ) -> None:
         self.file, self.form, self.provider = file, form, provider
-        self.log = Drafting(file, beside=beside)
+        self.log = Drafting(file, beside=beside, edits=True)
         if name := form if agent is None else agent:
             self.log.note(PROGRAM, {"agent": name})
         self.id = self.title = self.parent = self.model = ""
@@ -72,7 +72,6 @@ class SessionWriter:
         self._open: dict[int, ToolCall] = {}
         self._open_of: dict[str, list[int]] = {}
         self._numbered = self._calls = self._content = 0
-        self._known: dict[str, KnownChange] = {}
         self._silent: list[ToolCall] = []
         self._after: dict[str, int] = {"": self.log.last}
         self._left: list[str] = []
@@ -106,14 +105,28 @@ class SessionWriter:
         for block in blocks:
             kind = kind_of(block, key)
             if maker := makers.get(kind):
-                parts += maker(block)
+                made = list(maker(block))
+                parts += made
+                if made and not any(map(_says, made)):
+                    self._report_empty(block, kind, line)
             elif kind not in makers:
                 self.log.count(f"a block of type {kind!r}", line, "part" if block.unread() else "nothing")
         return parts
 
+    def _report_empty(self, block: Fields, kind: str, line: int) -> None:
+        """Report what a block holds that says nothing otherwise; `take` reports what is named like content."""
+        rest = block.unread()
+        named = unread_keys(rest, is_empty=False)
+        for key in unread_keys(rest, is_empty=True):
+            if key not in named:
+                self.log.count(f"`{key}` of a block of type {kind!r}", line)
+                self._content += 1
+
     def at(self, time: Any) -> None:
         """Set the time of what is recorded from now on; a `time` that cannot be read changes nothing."""
         self._time = time if as_utc(time) else self._time
+        if not self._parts:
+            self.log.at(self._time)
 
     def branch(self, entry_id: str, parent: str, line: int = 0) -> None:
         """Say which entry comes next, in a tree of entries. If it does not follow the entry before it, the user went
@@ -206,7 +219,7 @@ class SessionWriter:
         it answers the first open call of that name, or the first of all. `change` is what the program says that the
         call did to its file."""
         if change is not None:
-            self._known[call_id] = change
+            self.log.known[call_id] = change
         parts = content if isinstance(content, tuple) else shown(content, self.log.blob)
         self.say("user", [ToolResult(call_id, name, parts, outcome)], line, joined=True, **about)
 
@@ -247,11 +260,8 @@ class SessionWriter:
         for part in message.parts if has_calls else ():
             if isinstance(part, ToolCall) and self._is_silent:
                 self._silent.append(part)
-            elif isinstance(part, ToolResult) and part.outcome == "ok" and (call := self.log.call(part.call_id)):
-                known = self._known.pop(call.id, None)
-                record_call(call, result_text([part]), self.log.files, self.log.call_record(call.id), known)
         for call in ran:
-            record_call(call, "", self.log.files, self.log.call_record(call.id))
+            self.log.edited(call)
 
     def _paired(self, message: Message) -> Message:
         """The message with an id for each call that has none, and for each result that of the call that it answers."""

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...log.texts import strings_in
-from ..json_values import mapping, objects
+from ..json_values import mapping, objects, word
 from ..transcript import Transcript
 
 
@@ -119,8 +119,8 @@ def _is_call(block: Any) -> bool:
 
 def _without_results(calls: list[Any], record: dict[str, Any]) -> list[Any]:
     """The calls without a result in this record."""
-    answered = [block.get("tool_use_id") for block in objects(message_of(record).get("content"))]
-    return [call for call in calls if call.get("id") not in answered]
+    answered = {word(block.get("tool_use_id")) for block in objects(message_of(record).get("content"))}
+    return [call for call in calls if word(call.get("id")) not in answered]
 
 
 class Steps:

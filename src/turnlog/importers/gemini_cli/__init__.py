@@ -9,7 +9,6 @@ the session continues.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from ..._platform.lazy import lazy_pattern
@@ -19,22 +18,9 @@ from ..transcript import Transcript
 from .conversation import draft_session
 from .entries import GeminiSession, read_session
 
-_HEADER = lazy_pattern(rb'"projectHash"\s*:')
-_SESSION = lazy_pattern(rb'"sessionId"\s*:')
-_ANSWER = lazy_pattern(rb'"type"\s*:\s*"gemini"')
-_PATCH = lazy_pattern(rb'^\s*\{\s*"\$(set|rewindTo)"\s*:', re.MULTILINE)
 _CHATS = "chats"
 """The folder of a project's main sessions; the folder of a subagent is named after its parent's id."""
 _UNSAFE = lazy_pattern(r"[^a-zA-Z0-9_-]")
-
-
-def sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by the project hash in the header, or by its answers or patches if the beginning is missing."""
-    if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
-        return 0
-    if _HEADER.search(head) and _SESSION.search(head):
-        return 90
-    return 60 if _ANSWER.search(head) or _PATCH.search(head) else 0
 
 
 def read(origin: Origin) -> list[Imported]:
