@@ -20,36 +20,32 @@ from .writing import SessionWriter
 Blob = Callable[[bytes], str]
 
 ROLES = {
-    **dict.fromkeys(("system", "developer", "systemmessage"), "system"),
-    **dict.fromkeys(("assistant", "ai", "model", "aimessage", "aimessagechunk", "agent"), "assistant"),
-    **dict.fromkeys(("user", "human", "humanmessage", "humanmessagechunk", "generic"), "user"),
-    **dict.fromkeys(("tool", "function", "toolmessage", "toolmessagechunk"), "tool"),
+    **dict.fromkeys(("system", "developer"), "system"),
+    **dict.fromkeys(("assistant", "ai", "model", "agent"), "assistant"),
+    **dict.fromkeys(("user", "human", "generic", "chat"), "user"),
+    **dict.fromkeys(("tool", "function"), "tool"),
 }
-"""turnlog's roles, and `tool`, by the words for them in small letters."""
+"""turnlog's roles, and `tool`, by the words for them."""
+LANGCHAIN_USAGE = {
+    "input": "input_tokens|prompt_tokens",
+    "output": "output_tokens|completion_tokens",
+    "cached": "input_token_details.cache_read",
+    "cache_write": "input_token_details.cache_creation",
+    "reasoning": "output_token_details.reasoning",
+}
+"""Keys of LangChain's `usage_metadata`, in older versions of OpenAI's API; the input includes what was cached."""
 
-_TEXTS = {"text", "input_text", "output_text", "plaintext", "text-plain"}
+_TEXTS = {"text", "input_text", "output_text", "plaintext", "text-plain", "refusal"}
 _THINKING = {"thinking", "reasoning", "redacted_thinking", "reasoningContent", "reasoning_content"}
 _CALLS = {"tool_use", "tool_call", "tool-call", "toolUse", "server_tool_call", "server_tool_use", "function_call"}
 _RESULTS = {"tool_result", "tool_call_response", "tool-result", "toolResult", "server_tool_call_response"}
 _MEDIA = {
-    "image",
-    "image_url",
-    "image-url",
-    "input_image",
-    "file",
-    "blob",
-    "uri",
-    "document",
-    "video",
-    "audio",
-    "binary",
+    *("image", "image_url", "image-url", "input_image", "file", "blob", "uri", "document", "video", "audio", "binary"),
 }
 _KEYED = ("toolUse", "toolResult", "reasoningContent", "image", "document", "video")
 """Blocks of Bedrock Converse: an object with one key, which names what it is."""
 
-_MESSAGE = ("id", "name", "type", "example", "index", "weight", "refusal", "createdAt", "invalid_tool_calls", "lc")
-
-
+_MESSAGE = ("id", "type", "example", "index", "weight", "createdAt", "lc")
 _AROUND = "around"
 """Under this key, a message has what stood beside it in an envelope."""
 
@@ -70,59 +66,65 @@ def message_of(value: Any) -> Fields:
     return Fields(value)
 
 
+def role_of(message: Fields) -> str:
+    """turnlog's role of a message, or `tool`; "" if it has none that is known. LangChain's types are names of classes,
+    too: `AIMessageChunk`."""
+    words = (message.text(key).lower().removesuffix("chunk").removesuffix("message") for key in ("role", "type"))
+    return next((ROLES[each] for each in words if each in ROLES), "")
+
+
 def read_parts(message: Fields, blob: Blob, thinker: str) -> tuple[str, list[Part], list[str]]:
     """The role of a message ("" if it has none), its parts, and the kinds of its blocks that are not known; fields that
     are not read stay in `message`. `thinker` is the provider of the API that the model was spoken to in."""
     unknown: list[str] = []
-    role = ROLES.get(message.text("role").lower()) or ROLES.get(message.text("type").lower(), "")
+    role, more = role_of(message), message.inside("additional_kwargs")
     key = "parts" if isinstance(message.value.get("parts"), list) else "content"
     content = message.value.get(key)
+    is_result = role == "tool" and not any(kind_of_block(block) in _RESULTS for block in message.each(key))
     parts: list[Part] = []
-    if isinstance(content, list):
+    if isinstance(content, list) and not is_result:
         parts = [part for block in content if isinstance(block, str) for part in texts(block)]
         for block in message.each(key):
             made = block_parts(block, blob, thinker)
             parts += made or []
             unknown += [kind_of_block(block)] if made is None else []
-    elif isinstance(content, (str, dict)):
+    elif isinstance(content, (str, dict, list)):
         message.skip(key)
         parts = [*shown(content, blob)]
-    parts = [
-        *thoughts(message.text("reasoning_content", "reasoning"), thinker),
-        *parts,
-        *texts(message.text("refusal")),
-    ]
-    parts = _with_calls(message, parts)
-    if role == "tool" and not any(isinstance(part, ToolResult) for part in parts):
-        call_id = message.text("tool_call_id", "toolCallId", "id")
+    thinking = message.text("reasoning_content", "reasoning") or more.text("reasoning_content")
+    refused = texts(message.text("refusal"), more.text("refusal"))
+    parts = _with_calls(message, [*thoughts(thinking, thinker), *parts, *refused])
+    if is_result:
+        call_id = message.text("tool_call_id", "toolCallId", *["id"] * ("type" not in message.value))
         outcome: Outcome = "failed" if message.text("status") == "error" else "ok"
         parts = [ToolResult(call_id, message.text("name"), tuple(parts), outcome)]  # type: ignore[arg-type]
     message.skip(*_MESSAGE, "role")
     return "user" if role == "tool" else role, parts, unknown
 
 
-def add_message(writer: SessionWriter, message: Fields, line: int, **about: Any) -> list[Part]:
+def add_message(writer: SessionWriter, message: Fields, line: int, thinker: str = "", **about: Any) -> list[Part]:
     """Add a message to a session, the results in it as a message of their own; returns its parts."""
-    role, parts, unknown = read_parts(message, writer.log.blob, writer.provider.name)
+    role, parts, unknown = read_parts(message, writer.log.blob, thinker or writer.provider.name)
     for kind in unknown:
         writer.log.count(f"a block of type {kind!r}", line, "part" if parts else "entry")
     for is_result, group in groupby(parts, lambda part: isinstance(part, ToolResult)):
-        writer.say("user" if is_result else role, group, line, joined=is_result, **about)
+        writer.say("user" if is_result else role or "user", group, line, joined=is_result, **about)
     return parts
 
 
 def _with_calls(message: Fields, parts: list[Part]) -> list[Part]:
-    """The parts with the calls in `tool_calls`, of OpenAI's shape or LangChain's. Calls that the content has already
+    """The parts with the calls beside the content, of OpenAI's shape or LangChain's. Calls that the content has already
     get their arguments, if they have none; other arguments of these stay unread."""
     known = {part.id: place for place, part in enumerate(parts) if isinstance(part, ToolCall)}
     extra = message.inside("additional_kwargs")
     for source in (message, extra):
-        for call in source.each("tool_calls"):
+        calls = [*source.each("tool_calls"), *source.each("invalid_tool_calls")]
+        for call in calls or [source.inside("function_call")]:
             function = call.inside("function") if "function" in call.value else call
             value, call_id = function.value, call.text("id")
             made = called(call_id, word(value.get("name")), value.get("arguments", value.get("args")))
             same = parts[known[call_id]] if call_id in known else None
-            if isinstance(same, ToolCall) and same.arguments and same.arguments != made.arguments:
+            if not value or (isinstance(same, ToolCall) and same.arguments and same.arguments != made.arguments):
                 continue
             call.skip("type", "index", "thought_signature")
             function.skip("name", "arguments", "args")
@@ -148,11 +150,11 @@ def block_parts(block: Fields, blob: Blob, thinker: str) -> list[Part] | None:
     inner = block.inside(kind) if kind in _KEYED and isinstance(block.value.get(kind), dict) else block
     found: list[Part] = []
     if kind in _TEXTS or (not kind and isinstance(block.value.get("text"), str)):
-        found = [*texts(inner.text("text", "content", "value"))]
+        found = [*texts(inner.text("text", "content", "value", "refusal"))]
     elif kind in _THINKING:
         found = [*_thinking(inner, thinker)]
     elif kind in _CALLS:
-        call_id = inner.text("id", "toolCallId", "toolUseId", "call_id")
+        call_id = inner.text("call_id", "id", "toolCallId", "toolUseId")
         found = [called(call_id, inner.text("name", "toolName"), inner.get("input", "arguments", "args", kind))]
     elif kind in _RESULTS:
         found = [_result(inner, kind, blob)]
@@ -178,7 +180,9 @@ def _thinking(block: Fields, thinker: str) -> tuple[Reasoning, ...]:
             thinker = "anthropic"
         detail.skip("type", "text")
     text = inner.text("text", "content", "thinking", "reasoning")
-    return thoughts(text, thinker, signature=signature, encrypted=block.text("data", "redactedContent"))
+    text = text or "\n".join(each.text("text") for each in block.each("summary"))
+    encrypted = block.text("data", "redactedContent", "encrypted_content")
+    return thoughts(text, thinker, signature=signature, encrypted=encrypted)
 
 
 def _result(block: Fields, kind: str, blob: Blob) -> ToolResult:

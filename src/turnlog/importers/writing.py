@@ -332,10 +332,10 @@ class SessionWriter:
         **about: Any,
     ) -> None:
         """Record what an answer was billed. `keys` has for each field of `Usage` the paths in `raw` whose sum it is:
-        `{"input": "input cache.read", "output": "output"}`. Without input or output, or with `incomplete`, the
-        usage is a minimum. `vendor` is the transcript's name for who was asked, `cost` what it says that was paid, in
-        US dollars."""
-        figures = {field: [within(raw, *path.split(".")) for path in paths.split()] for field, paths in keys.items()}
+        `{"input": "input cache.read", "output": "output"}`; of `a|b`, the first that is there. Without input or
+        output, or with `incomplete`, the usage is a minimum. `vendor` is the transcript's name for who was asked,
+        `cost` what it says that was paid, in US dollars."""
+        figures = {field: [_figure(raw, path) for path in paths.split()] for field, paths in keys.items()}
         is_cost = isinstance(cost, (int, float)) and not isinstance(cost, bool) and 0 < cost < DEAREST
         charged = Decimal(str(cost)) if is_cost else None
         if not is_cost and not any(tokens_billed(value) for values in figures.values() for value in values):
@@ -373,6 +373,11 @@ def _says(part: Part) -> bool:
     if isinstance(part, ToolCall):
         return bool(part.arguments or part.raw)
     return bool(part.parts) if isinstance(part, ToolResult) else True
+
+
+def _figure(raw: Any, paths: str) -> Any:
+    found = (within(raw, *path.split(".")) for path in paths.split("|"))
+    return next((value for value in found if value is not None), None)
 
 
 def _without_numbers(path: str) -> str:
