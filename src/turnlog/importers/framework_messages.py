@@ -7,11 +7,14 @@ they call the same few things, so that one list of words reads them all.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any
 
 from ..log.messages import Outcome, Part, Reasoning, ToolCall, ToolResult, compact_json
+from ..models.makers import maker_of
+from ..providers import PROVIDERS
+from ..providers.protocol import Provider
 from .fields import Fields
 from .json_values import items, mapping, word
 from .parts import called, media, shown, texts, thoughts
@@ -34,13 +37,18 @@ LANGCHAIN_USAGE = {
     "reasoning": "output_token_details.reasoning",
 }
 """Keys of LangChain's `usage_metadata`, in older versions of OpenAI's API; the input includes what was cached."""
-
-_TEXTS = {"text", "input_text", "output_text", "plaintext", "text-plain", "refusal"}
+_MAKERS = {
+    **dict.fromkeys(("anthropic", "claude"), "anthropic"),
+    **dict.fromkeys(("gemini", "google"), "google"),
+    **dict.fromkeys(("openai", "gpt"), "openai"),
+}
+_TEXTS = {"text", "input_text", "output_text", "plaintext", "text-plain", "refusal", "text-content"}
 _THINKING = {"thinking", "reasoning", "redacted_thinking", "reasoningContent", "reasoning_content"}
 _CALLS = {"tool_use", "tool_call", "tool-call", "toolUse", "server_tool_call", "server_tool_use", "function_call"}
 _RESULTS = {"tool_result", "tool_call_response", "tool-result", "toolResult", "server_tool_call_response"}
 _MEDIA = {
     *("image", "image_url", "image-url", "input_image", "file", "blob", "uri", "document", "video", "audio", "binary"),
+    *("document-url", "audio-url", "video-url"),
 }
 _KEYED = ("toolUse", "toolResult", "reasoningContent", "image", "document", "video")
 """Blocks of Bedrock Converse: an object with one key, which names what it is."""
@@ -64,6 +72,18 @@ def message_of(value: Any) -> Fields:
             beside = {_AROUND: around} if around else {}
             return Fields({**stop, **({"type": kind[0]} if kind else {}), **beside, **message})
     return Fields(value)
+
+
+def provider_of(vendors: Iterable[str]) -> Provider:
+    """The API of the first of these vendors that is named."""
+    maker = maker_of(next(filter(None, vendors), ""))
+    return PROVIDERS[maker.provider if maker else "openai-chat"]
+
+
+def maker_named(*names: str) -> str:
+    """Who made a model, by words in the names of the model and its vendor; "" if it is unknown."""
+    named = " ".join(names).lower()
+    return next((maker for name, maker in _MAKERS.items() if name in named), "")
 
 
 def role_of(message: Fields) -> str:
@@ -140,13 +160,15 @@ def _with_calls(message: Fields, parts: list[Part]) -> list[Part]:
 
 def kind_of_block(block: Fields) -> str:
     """What a block of a message says that it is."""
-    return word(block.value.get("type")) or next((key for key in block.value if key != "cachePoint"), "")
+    return word(block.value.get("type", block.value.get("kind"))) or next(
+        (key for key in block.value if key != "cachePoint"), ""
+    )
 
 
 def block_parts(block: Fields, blob: Blob, thinker: str) -> list[Part] | None:
     """The parts that a block of a message is; None if it is of no known kind or cannot be read, and then it stays
     unread."""
-    kind = word(block.value.get("type")) or next((key for key in _KEYED if key in block.value), "")
+    kind = _named_kind(block) or next((key for key in _KEYED if key in block.value), "")
     inner = block.inside(kind) if kind in _KEYED and isinstance(block.value.get(kind), dict) else block
     found: list[Part] = []
     if kind in _TEXTS or (not kind and isinstance(block.value.get("text"), str)):
@@ -162,7 +184,7 @@ def block_parts(block: Fields, blob: Blob, thinker: str) -> list[Part] | None:
         found = [*_media(inner, kind, blob)]
     block.skip("cachePoint")
     if found:
-        block.skip("type", "id", "index", "state", "cache_control", "modality", "format")
+        block.skip("type", "kind", "id", "index", "state", "cache_control", "modality", "format")
     elif any(key != "type" for key in block.unread()):
         return None
     return found

@@ -6,17 +6,14 @@ Content is text or blocks of Anthropic's and OpenAI's APIs, or LangChain's own; 
 
 from __future__ import annotations
 
-from ..models.makers import maker_of
-from ..providers import PROVIDERS
 from .conversations import take_rest
 from .fields import Fields
-from .framework_messages import LANGCHAIN_USAGE, ROLES, add_message, message_of, role_of
+from .framework_messages import LANGCHAIN_USAGE, ROLES, add_message, maker_named, message_of, provider_of, role_of
 from .json_values import word
 from .protocol import Imported, Origin, hashed_id
 from .transcript import Transcript
 from .writing import Handler, SessionWriter
 
-_MAKERS = {"claude": "anthropic", "gemini": "google", "gpt": "openai", "o": "openai"}
 _SILENT = ("stop_sequence", "role", "type", "service_tier", "system_fingerprint", "object", "created", "logprobs")
 
 
@@ -29,8 +26,7 @@ def read(origin: Origin) -> list[Imported]:
     if not any(roles):
         raise file.refused("message of LangChain", "give what messages_to_dict() or dumps() returned")
     vendors = (_vendor(Fields(message.value).inside("response_metadata")) for message in messages)
-    maker = maker_of(next(filter(None, vendors), ""))
-    writer = SessionWriter(file, "langchain", PROVIDERS[maker.provider if maker else "openai-chat"])
+    writer = SessionWriter(file, "langchain", provider_of(vendors))
     asked = roles.index("user") if "user" in roles else 0
     writer.id = hashed_id("langchain", [message.value for message in messages[: asked + 1]])
     take_rest(writer, "messages")
@@ -40,8 +36,7 @@ def read(origin: Origin) -> list[Imported]:
 
 
 def _vendor(about: Fields) -> str:
-    model = about.text("model_name", "model")
-    return about.text("model_provider") or _MAKERS.get(model.partition("-")[0].rstrip("0123456789"), "")
+    return about.text("model_provider") or maker_named(about.text("model_name", "model"))
 
 
 def _said(writer: SessionWriter, message: Fields, line: int) -> None:

@@ -8,7 +8,7 @@ session of its own, as a subagent does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import takewhile
+from itertools import groupby
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -20,7 +20,7 @@ from ..models.makers import makers
 from ..providers.openai_chat import PROVIDER
 from .drafting import as_utc
 from .fields import Fields
-from .framework_messages import json_in, message_of, read_parts
+from .framework_messages import json_in, maker_named, message_of, read_parts
 from .parts import shown
 from .protocol import Imported
 from .repeats import is_empty, result_text
@@ -30,8 +30,6 @@ from .writing import SessionWriter
 
 _Key = tuple[str, ...]
 
-_MAKERS = {"anthropic": "anthropic", "claude": "anthropic", "gemini": "google", "google": "google", "openai": "openai"}
-"""Makers of models by words in the names of vendors and models."""
 _SAID = ("input", "output", "history", "unread", "error")
 """Keys of a step under which there is what was said; under others, a word may be one that was said by chance."""
 _LABELS = ("role", "type", "id", "name", "mime_type", "mediaType", "status", "state", "format", "finish_reason")
@@ -64,8 +62,7 @@ class Span(Struct, kw_only=True):
     @property
     def maker(self) -> str:
         """Who made the model; "" if it is unknown."""
-        named = f"{self.vendor} {self.model}".lower()
-        return next((maker for name, maker in _MAKERS.items() if name in named), "")
+        return maker_named(self.vendor, self.model)
 
 
 class _Item(Struct):
@@ -185,11 +182,8 @@ class TraceReader:
         fresh = _after(items, known)
         new = {id(item) for item in fresh}
         unsaid = [text for item in items if id(item) not in new for text in self._unsaid(item)]
-        while fresh:  # what ran since the call before, then what was said
-            is_result = isinstance(fresh[0].part, ToolResult)
-            batch = list(takewhile(lambda item: isinstance(item.part, ToolResult) is is_result, fresh))  # noqa: B023
-            self._add(thread, batch, span)
-            del fresh[: len(batch)]
+        for _, batch in groupby(fresh, lambda item: isinstance(item.part, ToolResult)):
+            self._add(thread, list(batch), span, {})  # what ran since the call before, then what was said
         about = {"model": span.model, "stop": span.stop, "response_id": span.response_id}
         thread.add(answer, span.end, span.line, {}, **about)
         self._told.update(text for item in answer for text in _texts_of(item.part))
@@ -255,16 +249,17 @@ class TraceReader:
 
     # -- tools -----------------------------------------------------------------------------------
 
-    def _add(self, thread: _Thread, items: list[_Item], span: Span) -> None:
-        """Add parts to the session, results with how their tool's run ended, and notes of these runs."""
-        runs: dict[str, Span] = {}
+    def _add(self, thread: _Thread, items: list[_Item], span: Span, runs: dict[str, Span]) -> None:
+        """Add parts to the session, results with how their tool's run ended, and notes of these runs. Runs that are not
+        given are looked for."""
         for index, item in enumerate(items):
             self._told |= {*_texts_of(item.part)}
             result = item.part
             if not isinstance(result, ToolResult):
                 continue
             name = result.name or thread.open.get(result.call_id, "")
-            if run := self._run(result.call_id, name, span.group):
+            run = runs.get(result.call_id) or self._run(result.call_id, name, span.group)
+            if run is not None:
                 runs[result.call_id] = run
                 if run.error and result.outcome == "ok":
                     items[index] = replace(item, part=replace(result, outcome="failed"))
@@ -283,20 +278,14 @@ class TraceReader:
 
     def _unanswered(self, group: str, thread: _Thread) -> None:
         """Add the results of calls that no later call of the model repeats."""
-        runs = {run.call_id: run for run in self._tools.get(group, ()) if run.call_id in thread.open}
-        unnamed = {call_id: name for call_id, name in thread.open.items() if call_id not in runs}
-        for call_id, name in unnamed.items():
-            run = next((run for run in self._tools.get(group, ()) if not run.call_id and run.name == name), None)
-            if run is not None:
-                run.call_id = call_id
-        items: list[_Item] = []
-        for run in self._tools.get(group, ()):
-            if run.call_id in thread.open:
-                parts = shown(run.output if run.output is not None else run.error, self._blob)
-                result = ToolResult(run.call_id, thread.open[run.call_id], parts)
-                items.append(_Item("user", result, ("result", run.call_id), 0))
+        runs = {call_id: run for call_id, name in thread.open.items() if (run := self._run(call_id, name, group))}
+        items = [
+            _Item("user", ToolResult(call_id, thread.open[call_id], parts), ("result", call_id), 0)
+            for call_id, run in runs.items()
+            for parts in [shown(run.output if run.output is not None else run.error, self._blob)]
+        ]
         if items:
-            self._add(thread, items, self._tools[group][0])
+            self._add(thread, items, next(iter(runs.values())), runs)
 
     # -- the history -----------------------------------------------------------------------------
 
