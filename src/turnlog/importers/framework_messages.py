@@ -160,9 +160,11 @@ def _with_calls(message: Fields, parts: list[Part]) -> list[Part]:
 
 def kind_of_block(block: Fields) -> str:
     """What a block of a message says that it is."""
-    return word(block.value.get("type", block.value.get("kind"))) or next(
-        (key for key in block.value if key != "cachePoint"), ""
-    )
+    return _named_kind(block) or next((key for key in block.value if key != "cachePoint"), "")
+
+
+def _named_kind(block: Fields) -> str:
+    return word(block.value.get("type", block.value.get("kind")))
 
 
 def block_parts(block: Fields, blob: Blob, thinker: str) -> list[Part] | None:

@@ -37,6 +37,8 @@ _KINDS: dict[str, Literal["model", "tool"]] = {
 """What a span is, by the words for its operation."""
 _OPERATION = ("ai.operationId", "openinference.span.kind", "traceloop.span.kind", "llm.request.type")
 _ROLES = {"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.tool.message": "tool"}
+_LEVELS = (*("resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "instrumentationLibrarySpans", "spans"),)
+"""Keys of lists in an export, from the outside in."""
 _ABOUT = (
     *("trace_id", "traceId", "spanId", "span_id", "parentSpanId", "parent_id", "name", "kind", "context", "flags"),
     *("startTimeUnixNano", "endTimeUnixNano", "start_time", "end_time", "status", "resource", "links", "traceState"),
@@ -62,20 +64,22 @@ def _spans(file: Transcript) -> Iterator[Line]:
     number = 0
     for line in _documents(file):
         exported = Fields(line.value)
-        key = "resourceSpans" if "resourceSpans" in exported.value else "resource_spans"
-        for resource in exported.each(key):
-            resource.skip("resource", "schemaUrl")
-            for scopes in ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
-                for scope in resource.each(scopes):
-                    scope.skip("scope", "schemaUrl")
-                    for span in scope.each("spans"):
-                        number += 1
-                        span.skip(*span.value)
-                        yield Line(number, {**span.value, "attributes": _flat(span.value.get("attributes"))})
-        if key not in exported.value:
-            yield line
-        elif rest := exported.unread():
+        for span in _within(exported):
+            number += 1
+            yield Line(line.number if span is line.value else number, {**span, "attributes": _flat(span.get("attributes"))})
+        if rest := exported.unread():
             file.warn(line.number, f"not read: {named(list(rest))} of an export")
+
+
+def _within(export: Fields) -> Iterator[Mapping[str, Any]]:
+    """The spans in an export, or the span itself."""
+    levels = [key for key in _LEVELS if key in export.value]
+    export.skip(*(("resource", "scope", "schemaUrl") if levels else export.value))
+    if not levels:
+        yield export.value
+    for key in levels:
+        for inner in export.each(key):
+            yield from _within(inner)
 
 
 def _documents(file: Transcript) -> list[Line]:
@@ -84,11 +88,8 @@ def _documents(file: Transcript) -> list[Line]:
     whole = file.document_or_none()
     if isinstance(whole, dict):
         return [Line(1, whole)]
-    if isinstance(whole, list) or file.data.lstrip()[:2].strip() not in (b"{", b"["):
-        return file.entries("span")
-    if b'"resourceSpans"' in file.data[:1000]:
-        rest = file.document_or_rest("spans")
-        return [Line(1, {"resourceSpans": [{"scopeSpans": [rest]}]})] if isinstance(rest, dict) else []
+    if isinstance(whole, list) or file.data.lstrip()[:2].strip() != b"{" or b'"resourceSpans"' in file.data[:1000]:
+        return file.entries("span", "spans")
     printed = (piece + b"\n}" for piece in file.data.split(b"\n}"))
     return file.objects("span", (line for piece in printed if piece.strip() != b"}" for line in _printed(file, piece)))
 
