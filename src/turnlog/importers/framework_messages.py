@@ -42,7 +42,7 @@ _MAKERS = {
     **dict.fromkeys(("gemini", "google"), "google"),
     **dict.fromkeys(("openai", "gpt"), "openai"),
 }
-_TEXTS = {"text", "input_text", "output_text", "plaintext", "text-plain", "refusal", "text-content"}
+_TEXTS = {"text", "input_text", "output_text", "plaintext", "text-plain", "refusal", "text-content", "voice_note"}
 _THINKING = {"thinking", "reasoning", "redacted_thinking", "reasoningContent", "reasoning_content"}
 _CALLS = {"tool_use", "tool_call", "tool-call", "toolUse", "server_tool_call", "server_tool_use", "function_call"}
 _RESULTS = {"tool_result", "tool_call_response", "tool-result", "toolResult", "server_tool_call_response"}
@@ -50,6 +50,14 @@ _MEDIA = {
     *("image", "image_url", "image-url", "input_image", "file", "blob", "uri", "document", "video", "audio", "binary"),
     *("document-url", "audio-url", "video-url"),
 }
+_ENDED: dict[str, Outcome] = {
+    **dict.fromkeys(("output-available", "result"), "ok"),
+    "output-error": "failed",
+    "output-denied": "canceled",
+}
+"""States of the calls of Vercel's AI SDK that have a result, which stands with them in one block."""
+_BESIDE = ("source-", "data-")
+"""Blocks for the page, not for the model."""
 _KEYED = ("toolUse", "toolResult", "reasoningContent", "image", "document", "video")
 """Blocks of Bedrock Converse: an object with one key, which names what it is."""
 
@@ -104,10 +112,19 @@ def read_parts(message: Fields, blob: Blob, thinker: str) -> tuple[str, list[Par
     parts: list[Part] = []
     if isinstance(content, list) and not is_result:
         parts = [part for block in content if isinstance(block, str) for part in texts(block)]
+        waiting: list[Part] = []
         for block in message.each(key):
-            made = block_parts(block, blob, thinker)
-            parts += made or []
-            unknown += [kind_of_block(block)] if made is None else []
+            made, kind = block_parts(block, blob, thinker), kind_of_block(block)
+            if kind == "step-start":
+                parts, waiting = [*parts, *waiting], []
+            if made is None:
+                unknown += [] if kind.startswith(_BESIDE) else [kind]
+            elif len(made) > 1 and isinstance(made[1], ToolResult):  # results stand behind all that the step said
+                parts += made[:1]
+                waiting += made[1:]
+            else:
+                parts += made
+        parts += waiting
     elif isinstance(content, (str, dict, list)):
         message.skip(key)
         parts = [*shown(content, blob)]
@@ -173,7 +190,10 @@ def block_parts(block: Fields, blob: Blob, thinker: str) -> list[Part] | None:
     kind = _named_kind(block) or next((key for key in _KEYED if key in block.value), "")
     inner = block.inside(kind) if kind in _KEYED and isinstance(block.value.get(kind), dict) else block
     found: list[Part] = []
-    if kind in _TEXTS or (not kind and isinstance(block.value.get("text"), str)):
+    call = block.inside("toolInvocation") if "toolInvocation" in block.value else block
+    if "toolCallId" in call.value and "state" in call.value:
+        found = _invocation(block, call, blob)
+    elif kind in _TEXTS or (not kind and isinstance(block.value.get("text"), str)):
         found = [*texts(inner.text("text", "content", "value", "refusal"))]
     elif kind in _THINKING:
         found = [*_thinking(inner, thinker)]
@@ -190,6 +210,19 @@ def block_parts(block: Fields, blob: Blob, thinker: str) -> list[Part] | None:
     elif any(key != "type" for key in block.unread()):
         return None
     return found
+
+
+def _invocation(block: Fields, call: Fields, blob: Blob) -> list[Part]:
+    """A call, and its result if it has one."""
+    block.skip("type", "step", "title", "providerExecuted", "preliminary")
+    call.skip("step")
+    call_id, state = call.text("toolCallId"), call.text("state")
+    name = call.text("toolName") or block.text("type").removeprefix("tool-")
+    made = called(call_id, name, call.get("input", "args", "rawInput"))
+    if state not in _ENDED:
+        return [made]
+    content = shown(call.get("output", "result", "errorText"), blob)
+    return [made, ToolResult(call_id, name, content, _ENDED[state])]
 
 
 def _thinking(block: Fields, thinker: str) -> tuple[Reasoning, ...]:

@@ -66,7 +66,8 @@ def _spans(file: Transcript) -> Iterator[Line]:
         exported = Fields(line.value)
         for span in _within(exported):
             number += 1
-            yield Line(line.number if span is line.value else number, {**span, "attributes": _flat(span.get("attributes"))})
+            place = line.number if span is line.value else number
+            yield Line(place, {**span, "attributes": _flat(span.get("attributes"))})
         if rest := exported.unread():
             file.warn(line.number, f"not read: {named(list(rest))} of an export")
 
