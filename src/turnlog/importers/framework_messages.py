@@ -282,9 +282,8 @@ def _mime(block: Fields) -> str:
 def messages_in(value: Any, role: str) -> list[Any]:
     """The messages in what a model was given or gave, in whatever an integration logged: a list, an object around one,
     one message, a text (of `role`), or JSON text of these. What is beside a list goes with its first message."""
-    if isinstance(value, str):
-        parsed = json_in(value)
-        return messages_in(parsed, role) if isinstance(parsed, (dict, list)) else _as_said(value, role)
+    if isinstance(value := parsed(value), str):
+        return _as_said(value, role)
     if isinstance(value, list):
         if value and all(isinstance(each, list) for each in value):
             return [message for each in value for message in messages_in(each, role)]
@@ -309,6 +308,12 @@ def json_in(text: str) -> Any:
         return json.loads(text) if text[:1] in ("{", "[") else None
     except (ValueError, RecursionError):
         return None
+
+
+def parsed(value: Any) -> Any:
+    """The value of JSON text; anything else as it is."""
+    inner = json_in(value) if isinstance(value, str) else None
+    return value if inner is None else inner
 
 
 def _as_said(value: Any, role: str) -> list[Any]:

@@ -149,8 +149,8 @@ class SessionWriter:
         **about: Any,
     ) -> None:
         """Add parts to the conversation. If they are `joined`, they continue the message before them, if that is of the
-        same role; a `piece` of text continues the text before it, too. `about` are fields of the record (`source`,
-        `model`, `stop`, `response_id`), and `by_program`."""
+        same role; a `piece` of a text or a result continues the one before it, too. `about` are fields of the record
+        (`source`, `model`, `stop`, `response_id`), and `by_program`."""
         added = list(parts)
         if not added:
             return
@@ -160,11 +160,8 @@ class SessionWriter:
             self.flush()
             self._role, self._began = role, self._time
         for part in added:
-            last = self._parts[-1] if self._parts else None
-            if piece and isinstance(part, Text) and isinstance(last, Text) and not part.form and not last.form:
-                self._parts[-1] = Text(last.text + part.text)
-            else:
-                self._parts.append(part)
+            whole = _whole(self._parts[-1], part) if piece and self._parts else None
+            self._parts[len(self._parts) - (whole is not None) :] = [whole or part]
         self._lines += [line] if line and line not in self._lines else []
         self._about |= {key: value for key, value in about.items() if value}
 
@@ -373,6 +370,17 @@ def _says(part: Part) -> bool:
     if isinstance(part, ToolCall):
         return bool(part.arguments or part.raw)
     return bool(part.parts) if isinstance(part, ToolResult) else True
+
+
+def _whole(before: Part, piece: Part) -> Part | None:
+    """A text or a result with its next piece; None if the parts are no pieces of the same."""
+    match before, piece:
+        case Text(form=None), Text(form=None):
+            return Text(before.text + piece.text)
+        case ToolResult(), ToolResult() if before.call_id == piece.call_id:
+            outcome = piece.outcome if before.outcome == "ok" else before.outcome
+            return replace(before, parts=(*before.parts, *piece.parts), outcome=outcome)
+    return None
 
 
 def _figure(raw: Any, paths: str) -> Any:
