@@ -278,11 +278,6 @@ class SessionWriter:
             self._open_of[call.id].remove(number)
         return call
 
-    def has_answered(self, call_id: str) -> bool:
-        """Whether a call with that id was made and has its result."""
-        self.flush()
-        return self.log.call(call_id) is not None and not self._open_of.get(call_id)
-
     # -- records beside it -----------------------------------------------------------------------
 
     def add(self, body: Body) -> int:
@@ -329,10 +324,11 @@ class SessionWriter:
         **about: Any,
     ) -> None:
         """Record what an answer was billed. `keys` has for each field of `Usage` the paths in `raw` whose sum it is:
-        `{"input": "input cache.read", "output": "output"}`; of `a|b`, the first that is there. Without input or
-        output, or with `incomplete`, the usage is a minimum. `vendor` is the transcript's name for who was asked,
-        `cost` what it says that was paid, in US dollars."""
-        figures = {field: [_figure(raw, path) for path in paths.split()] for field, paths in keys.items()}
+        `{"input": "input cache.read", "output": "output|completion"}`, where `|` is between the names that a path had
+        in different versions. Without input or output, or with `incomplete`, the
+        usage is a minimum. `vendor` is the transcript's name for who was asked, `cost` what it says that was paid, in
+        US dollars."""
+        figures = {field: [_at(raw, path) for path in paths.split()] for field, paths in keys.items()}
         is_cost = isinstance(cost, (int, float)) and not isinstance(cost, bool) and 0 < cost < DEAREST
         charged = Decimal(str(cost)) if is_cost else None
         if not is_cost and not any(tokens_billed(value) for values in figures.values() for value in values):
@@ -352,6 +348,11 @@ class SessionWriter:
         """The finished session."""
         self.flush()
         return self.log.imported(self.id, self.form, self.title, parent=self.parent, files=self.files)
+
+
+def _at(raw: Any, paths: str) -> Any:
+    values = (within(raw, *path.split(".")) for path in paths.split("|"))
+    return next((value for value in values if value is not None), None)
 
 
 Maker = Callable[[Fields], Iterable[Part]]
@@ -381,11 +382,6 @@ def _whole(before: Part, piece: Part) -> Part | None:
             outcome = piece.outcome if before.outcome == "ok" else before.outcome
             return replace(before, parts=(*before.parts, *piece.parts), outcome=outcome)
     return None
-
-
-def _figure(raw: Any, paths: str) -> Any:
-    found = (within(raw, *path.split(".")) for path in paths.split("|"))
-    return next((value for value in found if value is not None), None)
 
 
 def _without_numbers(path: str) -> str:
