@@ -137,30 +137,30 @@ class TraceReader:
         self.file, self.form, self.words = file, form, words
         self._groups: dict[str, list[_Thread]] = {}
         self._tools: dict[str, list[Span]] = {}
-        self._early: dict[str, list[Span]] = {}
         self._told: set[str] = set()
         self._unknown: list[str] = []
         self._blobs: dict[str, bytes] = {}
 
     def read(self, spans: Iterable[Span]) -> list[Imported]:
-        """Every session, the main one of each conversation before those that it began."""
+        """Every session, the main one of each conversation before those that it began. Steps before the first call of a
+        conversation are told behind it."""
+        every = sorted(spans, key=_ended)
+        begun = {span.group: _ended(span) for span in reversed(every) if span.kind == "model"}
+        if not begun:
+            raise self.file.refused("call of a model", "export the trace with the messages of its calls")
+        if lost := [span for span in every if span.group not in begun]:
+            what = f"left out: {len(lost)} steps of traces in which no model was called"
+            self.file.warn(lost[0].line, what, "part")
+        known = (span for span in every if span.group in begun)
         handlers = {"model": self._called, "tool": self._ran, "step": self._stood}
-        for span in sorted(spans, key=lambda span: (as_utc(span.end) or as_utc(span.start), span.kind == "step")):
+        for span in sorted(known, key=lambda span: (max(_ended(span), begun[span.group]), span.kind == "step")):
             handlers[span.kind](span)
         for group, threads in self._groups.items():
             for thread in threads:
                 self._unanswered(group, thread)
             for span in self._tools.get(group, ()):
-                self._note(threads[0], span, {"output": span.output, **span.fields.unread()})
-        threads = [thread for each in self._groups.values() for thread in each]
-        lost = [span for group in (self._early, self._tools) for name in group for span in group[name]]
-        lost = [span for span in lost if span.group not in self._groups]
-        if not threads:
-            raise self.file.refused("call of a model", "export the trace with the messages of its calls")
-        if lost:
-            what = f"left out: {len(lost)} steps of traces in which no model was called"
-            self.file.warn(lost[0].line, what, "part")
-        return [thread.writer.done() for thread in threads]
+                self._stood(span)
+        return [thread.writer.done() for threads in self._groups.values() for thread in threads]
 
     # -- steps -----------------------------------------------------------------------------------
 
@@ -199,8 +199,6 @@ class TraceReader:
             writer.log.count(f"a block of type {kind!r}", span.line)
         self._unknown.clear()
         left = [rest for rest, _ in (*unread, *more)]
-        for other in self._early.pop(span.group, []):
-            self._stood(other)
         self._note(thread, span, {"history": unsaid, "unread": left, **span.fields.unread()})
         self._told.update(map(str.strip, unsaid))
 
@@ -214,11 +212,8 @@ class TraceReader:
         self._tools.setdefault(span.group, []).append(span)
 
     def _stood(self, span: Span) -> None:
-        if span.group not in self._groups:
-            self._early.setdefault(span.group, []).append(span)
-        else:
-            values = {"input": span.input, "output": span.output, **span.fields.unread()}
-            self._note(self._groups[span.group][0], span, values)
+        values = {"input": span.input, "output": span.output, **span.fields.unread()}
+        self._note(self._groups[span.group][0], span, values)
 
     def _note(self, thread: _Thread, span: Span, values: Mapping[str, Any]) -> None:
         """Record what no message says."""
@@ -334,6 +329,10 @@ class TraceReader:
     def _blob(self, data: bytes) -> str:
         self._blobs[name := sha256_hex(data)] = data
         return name
+
+
+def _ended(span: Span) -> str:
+    return as_utc(span.end) or as_utc(span.start)
 
 
 def _after(items: list[_Item], known: int) -> list[_Item]:
