@@ -133,7 +133,7 @@ def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
     if not call:  # what a program adds, such as the text of uploaded files
         _say(writer, entry, "user", parts, line, by_program=True)
         return
-    result = ToolResult(f"call-{call}", "", parts, "failed" if is_failed else "ok")
+    result = ToolResult(f"call-{call}", "", parts, "failed" if is_failed else "ok")  # type: ignore[arg-type]
     _say(writer, entry, "user", (result,), line, piece=True)
 
 
