@@ -107,16 +107,16 @@ def read_parts(message: Fields, blob: Blob, thinker: str) -> tuple[str, list[Par
     unknown: list[str] = []
     role, more = role_of(message), message.inside("additional_kwargs")
     key = "parts" if isinstance(message.value.get("parts"), list) else "content"
-    content = message.value.get(key)
-    is_result = role == "tool" and not any(kind_of_block(block) in _RESULTS for block in message.each(key))
+    content, blocks = message.value.get(key), message.each(key, "text")
+    is_result = role == "tool" and not any(kind_of_block(block) in _RESULTS for block in blocks)
     parts: list[Part] = []
     if isinstance(content, list) and not is_result:
-        parts = [part for block in content if isinstance(block, str) for part in texts(block)]
         waiting: list[Part] = []
-        for block in message.each(key):
+        for block in blocks:
             made, kind = block_parts(block, blob, thinker), kind_of_block(block)
             if kind == "step-start":
                 parts, waiting = [*parts, *waiting], []
+                block.skip("type")
             if made is None:
                 unknown += [] if kind.startswith(_BESIDE) else [kind]
             elif len(made) > 1 and isinstance(made[1], ToolResult):  # results stand behind all that the step said
