@@ -124,9 +124,4 @@ def _called(span: Span, fields: Fields, inputs: Any) -> None:
     if prompts:
         fields.inside("inputs").skip("prompts")
     span.output = messages_in(fields.get("outputs"), "assistant")
-    about = [mapping(message_of(each).get("response_metadata")) for each in span.output]
-    span.model = next((word(each["model_name"]) for each in about if each.get("model_name")), span.model)
-    span.stop = next(
-        (word(each[key]) for each in about for key in ("stop_reason", "finish_reason") if each.get(key)), ""
-    )
     span.usages = _usages(fields.value)

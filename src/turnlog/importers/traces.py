@@ -314,9 +314,10 @@ class TraceReader:
         for number, wire in enumerate(wires or ()):
             message = message_of(wire)
             about = message.inside("response_metadata")
-            stop = message.text("finish_reason", "stop_reason")
-            span.stop = span.stop or (stop if usual == "assistant" else "")
-            span.model = span.model or about.text("model_name", "model")
+            stop, model = message.text("finish_reason", "stop_reason"), about.text("model_name", "model")
+            if usual == "assistant":
+                span.stop = span.stop or stop or about.text("stop_reason", "finish_reason")
+            span.model = model if usual == "assistant" and model else span.model or model
             message.skip("response_metadata", "usage_metadata")
             maker = makers().get(span.maker)
             role, parts, unknown = read_parts(message, self._blob, maker.provider if maker else PROVIDER.name)
