@@ -54,40 +54,35 @@ def _asked(writer: SessionWriter, entry: Fields, line: int) -> None:
     if instructions and writer.state.get("instructions") != instructions:
         writer.state["instructions"] = instructions
         writer.say("system", texts(instructions), line)
-    _read_parts(writer, entry, line, "user")
+    _read_parts(writer, entry, line)
 
 
 def _answered(writer: SessionWriter, entry: Fields, line: int) -> None:
-    vendor = entry.text("provider_name")
+    vendor = writer.state["vendor"] = entry.text("provider_name")
     answer = entry.text("provider_response_id", "vendor_id")
     writer.model = entry.text("model_name") or writer.model
-    writer.state["api"] = writer.api_of(vendor)
     entry.skip("provider_url", "history_digest")
     writer.flush()
-    _read_parts(writer, entry, line, "assistant", stop=entry.text("finish_reason"), response_id=answer)
+    _read_parts(writer, entry, line, stop=entry.text("finish_reason"), response_id=answer)
     usage = mapping(entry.get("usage"))
     writer.usage(usage, _USAGE, vendor=vendor, cost=usage.get("cost"), response_id=answer)
 
 
-def _read_parts(writer: SessionWriter, entry: Fields, line: int, role: str, **about: Any) -> None:
+def _read_parts(writer: SessionWriter, entry: Fields, line: int, **about: Any) -> None:
     for part in entry.each("parts"):
         kind = kind_of(part, "part_kind")
         writer.at(part.value.get("timestamp"))
-        if maker := _MAKERS.get(kind):
-            parts = maker(writer, part, line)
-            part.skip(*_SHAPE)
-            is_result = any(isinstance(each, ToolResult) for each in parts)
-            speaker = "system" if kind == "system-prompt" else "user" if is_result else role
-            how = {
-                **about,
-                "joined": is_result or role == "assistant",
-                "by_program": kind == "retry-prompt" and not is_result,
-            }
-            writer.say(speaker, parts, line, **how)
-        else:
+        if kind not in _PARTS:
             writer.log.count(f"a part of kind {kind!r}", line)
             writer.note(kind, dict(part.value))
             part.skip(*part.value)
+            continue
+        role, maker = _PARTS[kind]
+        parts = maker(writer, part, line)
+        part.skip(*_SHAPE)
+        is_result = any(isinstance(each, ToolResult) for each in parts)
+        by_program = kind == "retry-prompt" and not is_result
+        writer.say(role, parts, line, joined=is_result or role == "assistant", by_program=by_program, **about)
 
 
 def _content(writer: SessionWriter, part: Fields, line: int) -> Iterable[Part]:
@@ -100,9 +95,8 @@ def _content(writer: SessionWriter, part: Fields, line: int) -> Iterable[Part]:
 
 
 def _think(writer: SessionWriter, part: Fields, line: int) -> Iterable[Part]:
-    vendor, proof = part.text("provider_name"), part.text("signature")
-    api = writer.api_of(vendor) if vendor else writer.state["api"]
-    how = {"encrypted" if api.startswith("openai") else "signature": proof}
+    api = writer.api_of(part.text("provider_name") or writer.state.get("vendor", ""))
+    how = {"encrypted" if api.startswith("openai") else "signature": part.text("signature")}
     return thoughts(part.text("content"), api, **how)
 
 
@@ -112,20 +106,21 @@ def _call(writer: SessionWriter, part: Fields, line: int) -> Iterable[Part]:
 
 def _returned(writer: SessionWriter, part: Fields, line: int) -> Iterable[Part]:
     """A result; also what the model has to mend, which is a call, or its answer if no tool is named."""
-    call_id, name, content = (
-        part.text("tool_call_id"),
-        part.text("tool_name"),
-        shown(part.get("content"), writer.log.blob),
-    )
-    if kind_of(part, "part_kind") == "retry-prompt":
-        return (ToolResult(call_id, name, content, "failed"),) if name else content
-    return (ToolResult(call_id, name, content, "ok" if part.text("outcome") in ("", "success") else "failed"),)
+    call_id, name = part.text("tool_call_id"), part.text("tool_name")
+    content, is_retry = shown(part.get("content"), writer.log.blob), kind_of(part, "part_kind") == "retry-prompt"
+    if is_retry and not name:
+        return content
+    is_failed = is_retry or part.text("outcome") not in ("", "success")
+    return (ToolResult(call_id, name, content, "failed" if is_failed else "ok"),)
 
 
-_MAKERS: dict[str, Callable[[SessionWriter, Fields, int], Iterable[Part]]] = {
-    **dict.fromkeys(("system-prompt", "user-prompt", "text", "file"), _content),
-    **dict.fromkeys(("tool-return", "builtin-tool-return", "retry-prompt"), _returned),
-    **dict.fromkeys(("tool-call", "builtin-tool-call"), _call),
-    "thinking": _think,
+_PARTS: dict[str, tuple[str, Callable[[SessionWriter, Fields, int], Iterable[Part]]]] = {
+    "system-prompt": ("system", _content),
+    "user-prompt": ("user", _content),
+    **dict.fromkeys(("text", "file"), ("assistant", _content)),
+    **dict.fromkeys(("tool-return", "builtin-tool-return", "retry-prompt"), ("user", _returned)),
+    **dict.fromkeys(("tool-call", "builtin-tool-call"), ("assistant", _call)),
+    "thinking": ("assistant", _think),
 }
+"""Who says a part, and what makes it one of turnlog's."""
 _HANDLERS: dict[str, Handler | None] = {"request": _asked, "response": _answered}
