@@ -31,14 +31,7 @@ _USAGE = {
 }
 _snake = lru_cache(maxsize=256)(snake)
 _ENVELOPE = (
-    "id",
-    "invocation_id",
-    "timestamp",
-    "turn_complete",
-    "session_id",
-    "app_name",
-    "user_id",
-    "last_update_time",
+    *("id", "invocation_id", "timestamp", "turn_complete", "session_id", "app_name", "user_id", "last_update_time"),
 )
 
 

@@ -14,7 +14,7 @@ from ..providers.anthropic import PROVIDER
 from .fields import Fields
 from .framework_messages import ROLES, add_message
 from .json_values import mapping, within, word
-from .protocol import Damage, Imported, Origin, hashed_id, with_damage
+from .protocol import Damage, Imported, Origin, hashed_id
 from .transcript import Line, Transcript
 from .unread import named
 from .writing import Handler, SessionWriter
@@ -41,8 +41,8 @@ def read(origin: Origin) -> list[Imported]:
     lines = file.entries("message", "messages")
     body = Fields(whole if isinstance(whole, dict) and "messages" in whole else {})
     body.skip("messages")
-    writer = _writer(file, lines)
-    writer.id = hashed_id("bedrock-converse", lines[0].value)
+    writer = SessionWriter(file, "bedrock-converse", PROVIDER, agent="", envelope=_ENVELOPE)
+    writer.id = hashed_id("bedrock-converse", [line.value for line in lines[:1]])
     writer.model = body.text("modelId")
     if system := body.each("system"):
         add_message(writer, Fields({"role": "system", "content": [block.value for block in system]}), 0)
@@ -53,20 +53,16 @@ def read(origin: Origin) -> list[Imported]:
     return [writer.done()]
 
 
-def _writer(file: Transcript, lines: list[Line], agent: str = "", *, beside: bool = False) -> SessionWriter:
-    said = (Fields(line.value.get("message", line.value)).text("role") for line in lines)
-    if not any(role in ROLES for role in said):
-        raise file.refused("message of Bedrock Converse", "give a list of messages, or a session folder of Strands")
-    return SessionWriter(file, "bedrock-converse", PROVIDER, agent=agent, beside=beside, envelope=_ENVELOPE)
-
-
 def _add(writer: SessionWriter, lines: list[Line]) -> None:
-    for line in lines:
-        entry = Fields(line.value)
-        writer.at(entry.value.get("created_at"))
-        value = mapping(line.value.get("redact_message")) or mapping(line.value.get("message")) or line.value
-        role = word(value.get("role"))
-        writer.take(entry, line.number, "message" if role in ROLES else role or "unknown", _HANDLERS)
+    shown = (mapping(line.value.get("redact_message")) or line.value.get("message", line.value) for line in lines)
+    roles = [word(mapping(message).get("role")) for message in shown]
+    if not any(role in ROLES for role in roles):
+        advice = "give a list of messages, or a session folder of Strands"
+        raise writer.file.refused("message of Bedrock Converse", advice)
+    for line, role in zip(lines, roles, strict=True):
+        writer.at(line.value.get("created_at"))
+        kind = "message" if role in ROLES else role or "unknown"
+        writer.take(Fields(line.value), line.number, kind, _HANDLERS)
 
 
 def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
@@ -98,37 +94,35 @@ def _folder(path: Path) -> Path | None:
 def _agents(folder: Path) -> list[Imported]:
     """A session for each agent; the first has the id of the folder's session."""
     sessions: list[Imported] = []
-    damage: list[Damage] = []
     session = folder.name.removeprefix("session_")
     for agent in sorted((folder / "agents").iterdir()):
         paths = sorted(agent.glob("messages/message_*.json"), key=lambda path: (len(path.name), path.name))
         if not paths:
             continue
-        file = Transcript(paths[0])
-        lines = [Line(number, value) for number, path in enumerate(paths, 1) if (value := _document(path, damage))]
-        writer = _writer(file, lines, "strands", beside=bool(sessions))
+        file, beside = Transcript(paths[0]), bool(sessions)
+        writer = SessionWriter(file, "bedrock-converse", PROVIDER, agent="strands", beside=beside, envelope=_ENVELOPE)
         writer.id = f"{session}-{agent.name.removeprefix('agent_')}" if sessions else session
         writer.parent = session if sessions else ""
-        about = [path for path in (folder / "session.json", agent / "agent.json") if path.exists()]
-        for path in about:
-            facts = mapping(_document(path, damage))
+        for path in (folder / "session.json", agent / "agent.json"):
+            facts = _object(writer, path) if path.exists() else {}
             writer.at(facts.get("created_at"))
             writer.note(path.stem, {key: facts.get(key) for key in ("session_type", "agent_id")})
             state = {"state": facts.get("state"), "removed_message_count": within(facts, *_REMOVED)}
             if any(state.values()):
                 writer.log.count(f"{named([key for key in state if state[key]])} of {path.name}", 0, "nothing")
-        writer.files = [str(path) for path in (*paths[1:], *about)]
-        _add(writer, lines)
+        values = [_object(writer, path) for path in paths]
+        writer.files.remove(str(paths[0]))
+        _add(writer, [Line(number, value) for number, value in enumerate(values, 1) if value])
         sessions.append(writer.done())
     if not sessions:
         raise Transcript(folder).refused("message of an agent", "give a session folder of Strands")
-    return [with_damage(sessions[0], *damage), *sessions[1:]]
+    return sessions
 
 
-def _document(path: Path, damage: list[Damage]) -> dict[str, Any]:
-    """The JSON object of a file; empty, and told as damage, if it has none."""
-    file = Transcript(path)
-    value = file.document_or_none()
+def _object(writer: SessionWriter, path: Path) -> dict[str, Any]:
+    """The JSON object in a file of the session; empty, with a warning, if it has none."""
+    value = Transcript(path).document_or_none()
     if not isinstance(value, dict):
-        damage.append(Damage(str(path), 0, "left out: it is not a JSON object", "entry"))
+        writer.log.warnings.append(Damage(str(path), 0, "left out: it is not a JSON object", "entry"))
+    writer.files.append(str(path))
     return mapping(value)

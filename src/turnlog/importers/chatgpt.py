@@ -12,7 +12,7 @@ from mimetypes import guess_type
 from typing import Any
 
 from .._platform.lazy import lazy_pattern
-from ..log.messages import Media, Outcome, Part, Reasoning, Text, ToolResult, media_kind
+from ..log.messages import Media, Part, Reasoning, Text, ToolResult, media_kind
 from ..providers.openai_responses import PROVIDER
 from .conversations import in_order, read_conversations
 from .drafting import as_utc
@@ -55,8 +55,6 @@ def _read_one(file: Transcript, conversation: dict[str, Any], number: int) -> Im
         message, said = within(nodes[node], "message"), mapping(within(nodes[node], "message"))
         role = word(within(said, "author", "role"))
         call = _call_before(node, nodes, parents) if role == "tool" else ""
-        if within(writer.state.get("result"), "call") != call:
-            _finish(writer)
         writer.branch(node, parents[node], number)
         if said:
             writer.state.update(node=node, call=call)
@@ -64,7 +62,6 @@ def _read_one(file: Transcript, conversation: dict[str, Any], number: int) -> Im
             writer.take(Fields(said), number, role or "unknown", _HANDLERS)
         elif message is not None or not isinstance(nodes[node], dict):
             writer.log.unreadable(number, f"message {node}", nodes[node], "entry")
-    _finish(writer)
     return writer.done()
 
 
@@ -125,7 +122,7 @@ def _answered(writer: SessionWriter, entry: Fields, line: int) -> None:
 
 
 def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
-    content, node, call = entry.inside("content"), writer.state["node"], writer.state["call"]
+    content, call = entry.inside("content"), writer.state["call"]
     run = entry.inside("metadata", "aggregate_result")
     is_failed = content.value.get("content_type") == "system_error" or run.text("status").startswith("failed")
     parts = _parts(writer, content, line)
@@ -136,19 +133,8 @@ def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
     if not call:  # what a program adds, such as the text of uploaded files
         _say(writer, entry, "user", parts, line, by_program=True)
         return
-    about = {"line": line, "source": f"message {node}"}
-    result = writer.state.setdefault("result", {"call": call, "parts": [], "is_failed": False, **about})
-    result["parts"] += parts
-    result["is_failed"] |= is_failed
-    _say(writer, entry, "user", (), line)
-
-
-def _finish(writer: SessionWriter) -> None:
-    """Record the result that one or several messages of a tool are."""
-    if result := writer.state.pop("result", None):
-        outcome: Outcome = "failed" if result["is_failed"] else "ok"
-        given = ToolResult(f"call-{result['call']}", "", tuple(result["parts"]), outcome)
-        writer.say("user", [given], result["line"], source=result["source"])
+    result = ToolResult(f"call-{call}", "", parts, "failed" if is_failed else "ok")  # type: ignore[arg-type]
+    _say(writer, entry, "user", (result,), line, piece=True)
 
 
 def _say(writer: SessionWriter, entry: Fields, role: str, parts: tuple[Part, ...], line: int, **about: Any) -> None:

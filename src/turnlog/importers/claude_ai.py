@@ -6,16 +6,17 @@ message is named since 2025-12; before, the messages stand in order. Nothing tel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from .._platform.lazy import lazy_pattern
-from ..log.messages import Outcome, Part, compact_json
+from ..log.messages import Outcome, compact_json
 from ..providers.anthropic import PROVIDER
 from .conversations import in_order, read_conversations
 from .fields import Fields, kind_of
+from .framework_messages import block_parts
 from .json_values import items, without, word
-from .parts import called, texts, thoughts
+from .parts import texts
 from .protocol import Imported, Origin, hashed_id
 from .transcript import Transcript
 from .writing import Handler, SessionWriter
@@ -23,7 +24,7 @@ from .writing import Handler, SessionWriter
 _ENVELOPE = ("uuid", "sender", "created_at", "updated_at", "parent_message_uuid", "index", "start_timestamp", "flags")
 _CHANGING = ("updated_at", "current_leaf_message_uuid", "is_starred", "summary", "account")
 _SHOWN = (
-    *("start_timestamp", "stop_timestamp", "flags", "type", "message", "display_content", "summaries"),
+    *("start_timestamp", "stop_timestamp", "flags", "type", "message", "display_content"),
     *("integration_name", "integration_icon_url", "icon_name", "alternative_display_type"),
 )
 """Fields of blocks for whoever looks at the page: they repeat the block."""
@@ -82,10 +83,11 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
         kind = block.text("type")
         if kind == "tool_result":
             _returned(writer, block, line)
-        elif kind in _BLOCKS:
-            writer.say(role, _BLOCKS[kind](block), line, joined=True, **about)
+        elif (made := block_parts(block, writer.log.blob, PROVIDER.name)) is not None:
+            writer.say(role, made, line, joined=True, **about)
         elif kind != "token_budget":
             writer.log.count(f"a block of type {kind!r}", line)
+        block.skip(*["summaries"] * ("thinking" in block.value))
         written = written.replace(word(block.value.get("text")), "")
         block.skip(*_SHOWN)
     if not items(entry.value.get("content")):
@@ -117,16 +119,4 @@ def _read_by(item: Any) -> Any:
     return item if isinstance(found.value.get("text"), str) else compact_json(item)
 
 
-def _thinking(block: Fields) -> tuple[Part, ...]:
-    summaries = [summary.text("summary") for summary in block.each("summaries")]
-    text = block.text("thinking") or "\n".join(summaries)
-    return thoughts(text, PROVIDER.name, signature=block.text("signature"))
-
-
-_BLOCKS: dict[str, Callable[[Fields], tuple[Part, ...]]] = {
-    "text": lambda block: texts(block.text("text")),
-    "voice_note": lambda block: texts(block.text("title"), block.text("text")),
-    "thinking": _thinking,
-    "tool_use": lambda block: (called(block.text("id"), block.text("name"), block.get("input")),),
-}
 _HANDLERS: dict[str, Handler | None] = {"human": _said, "assistant": _said}

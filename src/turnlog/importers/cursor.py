@@ -9,25 +9,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from .._platform.lazy import lazy_pattern
 from ..providers.anthropic import PROVIDER
 from .fields import Fields, kind_of
-from .json_values import items, word
 from .protocol import Imported, Origin, hashed_id, with_subagents
 from .titles import title_from
 from .transcript import Line, Transcript
 from .writing import Handler, SessionWriter
 
 _QUERY = lazy_pattern(r"<user_query>\s*(.*?)\s*(?:</user_query>|\Z)", re.DOTALL)
-_SENT = lazy_pattern(r"<timestamp>\s*\w+, (\w{3}) (\d+), (\d{4}), (\d+):(\d+) ([AP]M) \(UTC([+-]\d+)?(?::(\d+))?\)")
+_SENT = lazy_pattern(
+    r"<timestamp>\s*\w+, (\w{3} \d+, \d{4}, \d+:\d+ [AP]M) \(UTC(?:([+-])(\d+))?(?::(\d+))?\)",
+)
 _SPEAKER = lazy_pattern(r"(?m)^(user|assistant):[ \t]*$")
 _MARK = lazy_pattern(r"(?m)^\[(Thinking|Tool call|Tool result)\] ?(.*)$")
 _STATUSES = {"success": "completed", "aborted": "cancelled", "error": "failed"}
-_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
 def read(origin: Origin) -> list[Imported]:
@@ -49,10 +49,8 @@ def _read_one(origin: Origin) -> Imported:
     writer.id = path.stem if path is not None and is_own else hashed_id("cursor", lines[0].value)
     for line in lines:
         entry = Fields(line.value)
-        role = entry.text("role") or (entry.text("type") if "message" in entry.value else "")
-        writer.take(
-            entry, line.number, "message" if role in ("user", "assistant") else kind_of(entry, "type"), _HANDLERS
-        )
+        kind = kind_of(entry, "role", "type") if "message" in entry.value else kind_of(entry, "type")
+        writer.take(entry, line.number, kind, _HANDLERS)
     return writer.done()
 
 
@@ -60,10 +58,10 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
     role = entry.text("role", "type")
     message = entry.inside("message")
     content: Any = message.get("content") if message.value else entry.get("message")
-    if role == "user" and not _has_results(content):
-        text = "\n".join(
-            block if isinstance(block, str) else word(Fields(block).text("text")) for block in _all(content)
-        )
+    said = content if isinstance(content, list) else [content]
+    blocks = [Fields({"text": block} if isinstance(block, str) else block) for block in said]
+    if role == "user" and not any(block.text("type") == "tool_result" for block in blocks):
+        text = "\n".join(block.text("text") for block in blocks)
         writer.at(_time(text))
         writer.turn(f"line-{line}")
         query = _QUERY.search(text)
@@ -71,25 +69,14 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
     writer.message({"role": role, "content": content}, line)
 
 
-def _all(content: Any) -> list[Any]:
-    return [content] if isinstance(content, str) else items(content)
-
-
-def _has_results(content: Any) -> bool:
-    return any(Fields(block).text("type") == "tool_result" for block in _all(content))
-
-
 def _time(text: str) -> str:
     """The time at the beginning of a user's text: `Wednesday, Oct 7, 2026, 1:20 PM (UTC+3)`; "" if it has none."""
     sent = _SENT.search(text[:200])
-    if sent is None or sent[1] not in _MONTHS:
+    if sent is None:
         return ""
-    hour = int(sent[4]) % 12 + 12 * (sent[6] == "PM")
-    ahead = timedelta(hours=abs(int(sent[7] or 0)), minutes=int(sent[8] or 0))
-    zone = -ahead if (sent[7] or "").startswith("-") else ahead
+    zone = f"{sent[2] or '+'}{int(sent[3] or 0):02}{int(sent[4] or 0):02}"
     try:
-        day = int(sent[3]), _MONTHS.index(sent[1]) + 1, int(sent[2])
-        return datetime(*day, hour, int(sent[5]), tzinfo=timezone(zone)).isoformat()
+        return datetime.strptime(f"{sent[1]} {zone}", "%b %d, %Y, %I:%M %p %z").isoformat()
     except ValueError:
         return ""
 
@@ -103,7 +90,7 @@ def _named(writer: SessionWriter, entry: Fields, line: int) -> None:
     writer.title = writer.title or title_from(entry.inside("metadata").text("overview"))
 
 
-_HANDLERS: dict[str, Handler | None] = {"message": _said, "turn_ended": _ended, "metadata": _named}
+_HANDLERS: dict[str, Handler | None] = {"user": _said, "assistant": _said, "turn_ended": _ended, "metadata": _named}
 
 
 # -- text ------------------------------------------------------------------------------------------

@@ -41,11 +41,13 @@ class Fields:
         inner: Fields = next(iter(self._inner[key]), None) or Fields(None)
         return inner.inside(*path) if path else inner
 
-    def each(self, key: str) -> list[Fields]:
-        """The objects in the list under a key; what is none of them stays unread."""
+    def each(self, key: str, text: str = "") -> list[Fields]:
+        """The objects in the list under a key; what is none of them stays unread. A text in it becomes an object with
+        the text under the key `text`, if that is given."""
         value = self.value.get(key)
         if isinstance(value, list) and key not in self._inner:
-            self._inner[key] = [Fields(item) if isinstance(item, dict) else item for item in value]
+            each = [{text: item} if text and isinstance(item, str) else item for item in value]
+            self._inner[key] = [Fields(item) if isinstance(item, dict) else item for item in each]
         return [item for item in self._inner.get(key, ()) if isinstance(item, Fields)]
 
     def skip(self, *keys: str) -> None:

@@ -7,11 +7,14 @@ they call the same few things, so that one list of words reads them all.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any
 
 from ..log.messages import Outcome, Part, Reasoning, ToolCall, ToolResult, compact_json
+from ..models.makers import maker_of
+from ..providers import PROVIDERS
+from ..providers.protocol import Provider
 from .fields import Fields
 from .json_values import items, mapping, word
 from .parts import called, media, shown, texts, thoughts
@@ -20,36 +23,45 @@ from .writing import SessionWriter
 Blob = Callable[[bytes], str]
 
 ROLES = {
-    **dict.fromkeys(("system", "developer", "systemmessage"), "system"),
-    **dict.fromkeys(("assistant", "ai", "model", "aimessage", "aimessagechunk", "agent"), "assistant"),
-    **dict.fromkeys(("user", "human", "humanmessage", "humanmessagechunk", "generic"), "user"),
-    **dict.fromkeys(("tool", "function", "toolmessage", "toolmessagechunk"), "tool"),
+    **dict.fromkeys(("system", "developer"), "system"),
+    **dict.fromkeys(("assistant", "ai", "model", "agent"), "assistant"),
+    **dict.fromkeys(("user", "human", "generic", "chat"), "user"),
+    **dict.fromkeys(("tool", "function"), "tool"),
 }
-"""turnlog's roles, and `tool`, by the words for them in small letters."""
-
-_TEXTS = {"text", "input_text", "output_text", "plaintext", "text-plain"}
+"""turnlog's roles, and `tool`, by the words for them."""
+LANGCHAIN_USAGE = {
+    "input": "input_tokens|prompt_tokens",
+    "output": "output_tokens|completion_tokens",
+    "cached": "input_token_details.cache_read",
+    "cache_write": "input_token_details.cache_creation",
+    "reasoning": "output_token_details.reasoning",
+}
+"""Keys of LangChain's `usage_metadata`, in older versions of OpenAI's API; the input includes what was cached."""
+_MAKERS = {
+    **dict.fromkeys(("anthropic", "claude"), "anthropic"),
+    **dict.fromkeys(("gemini", "google"), "google"),
+    **dict.fromkeys(("openai", "gpt"), "openai"),
+}
+_TEXTS = {"text", "input_text", "output_text", "plaintext", "text-plain", "refusal", "text-content", "voice_note"}
 _THINKING = {"thinking", "reasoning", "redacted_thinking", "reasoningContent", "reasoning_content"}
 _CALLS = {"tool_use", "tool_call", "tool-call", "toolUse", "server_tool_call", "server_tool_use", "function_call"}
 _RESULTS = {"tool_result", "tool_call_response", "tool-result", "toolResult", "server_tool_call_response"}
 _MEDIA = {
-    "image",
-    "image_url",
-    "image-url",
-    "input_image",
-    "file",
-    "blob",
-    "uri",
-    "document",
-    "video",
-    "audio",
-    "binary",
+    *("image", "image_url", "image-url", "input_image", "file", "blob", "uri", "document", "video", "audio", "binary"),
+    *("document-url", "audio-url", "video-url"),
 }
+_ENDED: dict[str, Outcome] = {
+    **dict.fromkeys(("output-available", "result"), "ok"),
+    "output-error": "failed",
+    "output-denied": "canceled",
+}
+"""States of the calls of Vercel's AI SDK that have a result, which stands with them in one block."""
+_BESIDE = ("source-", "data-")
+"""Blocks for the page, not for the model."""
 _KEYED = ("toolUse", "toolResult", "reasoningContent", "image", "document", "video")
 """Blocks of Bedrock Converse: an object with one key, which names what it is."""
 
-_MESSAGE = ("id", "name", "type", "example", "index", "weight", "refusal", "createdAt", "invalid_tool_calls", "lc")
-
-
+_MESSAGE = ("id", "type", "example", "index", "weight", "createdAt", "lc")
 _AROUND = "around"
 """Under this key, a message has what stood beside it in an envelope."""
 
@@ -70,59 +82,86 @@ def message_of(value: Any) -> Fields:
     return Fields(value)
 
 
+def provider_of(vendors: Iterable[str]) -> Provider:
+    """The API of the first of these vendors that is named."""
+    maker = maker_of(next(filter(None, vendors), ""))
+    return PROVIDERS[maker.provider if maker else "openai-chat"]
+
+
+def maker_named(*names: str) -> str:
+    """Who made a model, by words in the names of the model and its vendor; "" if it is unknown."""
+    named = " ".join(names).lower()
+    return next((maker for name, maker in _MAKERS.items() if name in named), "")
+
+
+def role_of(message: Fields) -> str:
+    """turnlog's role of a message, or `tool`; "" if it has none that is known. LangChain's types are names of classes,
+    too: `AIMessageChunk`."""
+    words = (message.text(key).lower().removesuffix("chunk").removesuffix("message") for key in ("role", "type"))
+    return next((ROLES[each] for each in words if each in ROLES), "")
+
+
 def read_parts(message: Fields, blob: Blob, thinker: str) -> tuple[str, list[Part], list[str]]:
     """The role of a message ("" if it has none), its parts, and the kinds of its blocks that are not known; fields that
     are not read stay in `message`. `thinker` is the provider of the API that the model was spoken to in."""
     unknown: list[str] = []
-    role = ROLES.get(message.text("role").lower()) or ROLES.get(message.text("type").lower(), "")
+    role, more = role_of(message), message.inside("additional_kwargs")
     key = "parts" if isinstance(message.value.get("parts"), list) else "content"
-    content = message.value.get(key)
+    content, blocks = message.value.get(key), message.each(key, "text")
+    is_result = role == "tool" and not any(kind_of_block(block) in _RESULTS for block in blocks)
     parts: list[Part] = []
-    if isinstance(content, list):
-        parts = [part for block in content if isinstance(block, str) for part in texts(block)]
-        for block in message.each(key):
-            made = block_parts(block, blob, thinker)
-            parts += made or []
-            unknown += [kind_of_block(block)] if made is None else []
-    elif isinstance(content, (str, dict)):
+    if isinstance(content, list) and not is_result:
+        waiting: list[Part] = []
+        for block in blocks:
+            made, kind = block_parts(block, blob, thinker), kind_of_block(block)
+            if kind == "step-start":
+                parts, waiting = [*parts, *waiting], []
+                block.skip("type")
+            if made is None:
+                unknown += [] if kind.startswith(_BESIDE) else [kind]
+            elif len(made) > 1 and isinstance(made[1], ToolResult):  # results stand behind all that the step said
+                parts += made[:1]
+                waiting += made[1:]
+            else:
+                parts += made
+        parts += waiting
+    elif isinstance(content, (str, dict, list)):
         message.skip(key)
         parts = [*shown(content, blob)]
-    parts = [
-        *thoughts(message.text("reasoning_content", "reasoning"), thinker),
-        *parts,
-        *texts(message.text("refusal")),
-    ]
-    parts = _with_calls(message, parts)
-    if role == "tool" and not any(isinstance(part, ToolResult) for part in parts):
-        call_id = message.text("tool_call_id", "toolCallId", "id")
+    thinking = message.text("reasoning_content", "reasoning") or more.text("reasoning_content")
+    refused = texts(message.text("refusal"), more.text("refusal"))
+    parts = _with_calls(message, [*thoughts(thinking, thinker), *parts, *refused])
+    if is_result:
+        call_id = message.text("tool_call_id", "toolCallId", *["id"] * ("type" not in message.value))
         outcome: Outcome = "failed" if message.text("status") == "error" else "ok"
         parts = [ToolResult(call_id, message.text("name"), tuple(parts), outcome)]  # type: ignore[arg-type]
     message.skip(*_MESSAGE, "role")
     return "user" if role == "tool" else role, parts, unknown
 
 
-def add_message(writer: SessionWriter, message: Fields, line: int, **about: Any) -> list[Part]:
+def add_message(writer: SessionWriter, message: Fields, line: int, thinker: str = "", **about: Any) -> list[Part]:
     """Add a message to a session, the results in it as a message of their own; returns its parts."""
-    role, parts, unknown = read_parts(message, writer.log.blob, writer.provider.name)
+    role, parts, unknown = read_parts(message, writer.log.blob, thinker or writer.provider.name)
     for kind in unknown:
         writer.log.count(f"a block of type {kind!r}", line, "part" if parts else "entry")
     for is_result, group in groupby(parts, lambda part: isinstance(part, ToolResult)):
-        writer.say("user" if is_result else role, group, line, joined=is_result, **about)
+        writer.say("user" if is_result else role or "user", group, line, joined=is_result, **about)
     return parts
 
 
 def _with_calls(message: Fields, parts: list[Part]) -> list[Part]:
-    """The parts with the calls in `tool_calls`, of OpenAI's shape or LangChain's. Calls that the content has already
+    """The parts with the calls beside the content, of OpenAI's shape or LangChain's. Calls that the content has already
     get their arguments, if they have none; other arguments of these stay unread."""
     known = {part.id: place for place, part in enumerate(parts) if isinstance(part, ToolCall)}
     extra = message.inside("additional_kwargs")
     for source in (message, extra):
-        for call in source.each("tool_calls"):
+        calls = [*source.each("tool_calls"), *source.each("invalid_tool_calls")]
+        for call in calls or [source.inside("function_call")]:
             function = call.inside("function") if "function" in call.value else call
             value, call_id = function.value, call.text("id")
             made = called(call_id, word(value.get("name")), value.get("arguments", value.get("args")))
             same = parts[known[call_id]] if call_id in known else None
-            if isinstance(same, ToolCall) and same.arguments and same.arguments != made.arguments:
+            if not value or (isinstance(same, ToolCall) and same.arguments and same.arguments != made.arguments):
                 continue
             call.skip("type", "index", "thought_signature")
             function.skip("name", "arguments", "args")
@@ -138,21 +177,28 @@ def _with_calls(message: Fields, parts: list[Part]) -> list[Part]:
 
 def kind_of_block(block: Fields) -> str:
     """What a block of a message says that it is."""
-    return word(block.value.get("type")) or next((key for key in block.value if key != "cachePoint"), "")
+    return _named_kind(block) or next((key for key in block.value if key != "cachePoint"), "")
+
+
+def _named_kind(block: Fields) -> str:
+    return word(block.value.get("type", block.value.get("kind")))
 
 
 def block_parts(block: Fields, blob: Blob, thinker: str) -> list[Part] | None:
     """The parts that a block of a message is; None if it is of no known kind or cannot be read, and then it stays
     unread."""
-    kind = word(block.value.get("type")) or next((key for key in _KEYED if key in block.value), "")
+    kind = _named_kind(block) or next((key for key in _KEYED if key in block.value), "")
     inner = block.inside(kind) if kind in _KEYED and isinstance(block.value.get(kind), dict) else block
     found: list[Part] = []
-    if kind in _TEXTS or (not kind and isinstance(block.value.get("text"), str)):
-        found = [*texts(inner.text("text", "content", "value"))]
+    call = block.inside("toolInvocation") if "toolInvocation" in block.value else block
+    if "toolCallId" in call.value and "state" in call.value:
+        found = _invocation(block, call, blob)
+    elif kind in _TEXTS or (not kind and isinstance(block.value.get("text"), str)):
+        found = [*texts(inner.text("text", "content", "value", "refusal"))]
     elif kind in _THINKING:
         found = [*_thinking(inner, thinker)]
     elif kind in _CALLS:
-        call_id = inner.text("id", "toolCallId", "toolUseId", "call_id")
+        call_id = inner.text("call_id", "id", "toolCallId", "toolUseId")
         found = [called(call_id, inner.text("name", "toolName"), inner.get("input", "arguments", "args", kind))]
     elif kind in _RESULTS:
         found = [_result(inner, kind, blob)]
@@ -160,10 +206,23 @@ def block_parts(block: Fields, blob: Blob, thinker: str) -> list[Part] | None:
         found = [*_media(inner, kind, blob)]
     block.skip("cachePoint")
     if found:
-        block.skip("type", "id", "index", "state", "cache_control", "modality", "format")
+        block.skip("type", "kind", "id", "index", "state", "cache_control", "modality", "format")
     elif any(key != "type" for key in block.unread()):
         return None
     return found
+
+
+def _invocation(block: Fields, call: Fields, blob: Blob) -> list[Part]:
+    """A call, and its result if it has one."""
+    block.skip("type", "step", "title", "providerExecuted", "preliminary")
+    call.skip("step")
+    call_id, state = call.text("toolCallId"), call.text("state")
+    name = call.text("toolName") or block.text("type").removeprefix("tool-")
+    made = called(call_id, name, call.get("input", "args", "rawInput"))
+    if state not in _ENDED:
+        return [made]
+    content = shown(call.get("output", "result", "errorText"), blob)
+    return [made, ToolResult(call_id, name, content, _ENDED[state])]
 
 
 def _thinking(block: Fields, thinker: str) -> tuple[Reasoning, ...]:
@@ -178,7 +237,9 @@ def _thinking(block: Fields, thinker: str) -> tuple[Reasoning, ...]:
             thinker = "anthropic"
         detail.skip("type", "text")
     text = inner.text("text", "content", "thinking", "reasoning")
-    return thoughts(text, thinker, signature=signature, encrypted=block.text("data", "redactedContent"))
+    text = text or "\n".join(each.text("text") for each in block.each("summary"))
+    encrypted = block.text("data", "redactedContent", "encrypted_content")
+    return thoughts(text, thinker, signature=signature, encrypted=encrypted)
 
 
 def _result(block: Fields, kind: str, blob: Blob) -> ToolResult:
@@ -221,9 +282,8 @@ def _mime(block: Fields) -> str:
 def messages_in(value: Any, role: str) -> list[Any]:
     """The messages in what a model was given or gave, in whatever an integration logged: a list, an object around one,
     one message, a text (of `role`), or JSON text of these. What is beside a list goes with its first message."""
-    if isinstance(value, str):
-        parsed = json_in(value)
-        return messages_in(parsed, role) if isinstance(parsed, (dict, list)) else _as_said(value, role)
+    if isinstance(value := parsed(value), str):
+        return _as_said(value, role)
     if isinstance(value, list):
         if value and all(isinstance(each, list) for each in value):
             return [message for each in value for message in messages_in(each, role)]
@@ -248,6 +308,12 @@ def json_in(text: str) -> Any:
         return json.loads(text) if text[:1] in ("{", "[") else None
     except (ValueError, RecursionError):
         return None
+
+
+def parsed(value: Any) -> Any:
+    """The value of JSON text; anything else as it is."""
+    inner = json_in(value) if isinstance(value, str) else None
+    return value if inner is None else inner
 
 
 def _as_said(value: Any, role: str) -> list[Any]:

@@ -10,30 +10,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from .fields import Fields
-from .framework_messages import json_in, messages_in
+from .framework_messages import messages_in, parsed
 from .json_values import mapping, objects
 from .protocol import Imported, Origin
 from .traces import Span, TraceReader
 from .transcript import Line, Transcript
 
+_CACHE_READ = "cache_read_input_tokens|input_cached_tokens|input_cache_read"
+_CACHE_WRITE = "cache_creation_input_tokens|input_cache_creation"
 _USAGE = {
-    "input": "input cache_read_input_tokens cache_creation_input_tokens",
-    "output": "output",
-    "cached": "cache_read_input_tokens",
-    "cache_write": "cache_creation_input_tokens",
+    "input": f"input|input_tokens|promptTokens|prompt_tokens {_CACHE_READ} {_CACHE_WRITE}",
+    "output": "output|output_tokens|completionTokens|completion_tokens",
+    "cached": _CACHE_READ,
+    "cache_write": _CACHE_WRITE,
 }
 """Keys of `usageDetails`, whose buckets are disjoint."""
-_OLDER = {
-    "promptTokens": "input",
-    "prompt_tokens": "input",
-    "completionTokens": "output",
-    "completion_tokens": "output",
-    "input_tokens": "input",
-    "output_tokens": "output",
-    "input_cached_tokens": "cache_read_input_tokens",
-    "input_cache_read": "cache_read_input_tokens",
-    "input_cache_creation": "cache_creation_input_tokens",
-}
 _KINDS: dict[str, Literal["model", "tool"]] = {"GENERATION": "model", "TOOL": "tool"}
 _ABOUT = (
     *("id", "traceId", "trace_id", "type", "startTime", "start_time", "endTime", "end_time", "completionStartTime"),
@@ -104,6 +95,5 @@ def _span(line: Line, sessions: Mapping[str, str], models: set[str]) -> Span:
     if kind == "model":
         span.input, span.output = messages_in(fields.get("input"), "user"), messages_in(span.output, "assistant")
         usage = fields.get("usageDetails", "usage_details", "usage")
-        usage = json_in(usage) if isinstance(usage, str) else usage
-        span.usages = [{_OLDER.get(key, key): count for key, count in mapping(usage).items()}]
+        span.usages = [mapping(parsed(usage))]
     return span

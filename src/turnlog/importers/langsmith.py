@@ -10,35 +10,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from .fields import Fields
-from .framework_messages import message_of, messages_in
+from .framework_messages import LANGCHAIN_USAGE, message_of, messages_in
 from .json_values import items, mapping, objects, within, word
 from .protocol import Imported, Origin
 from .traces import Span, TraceReader
 from .transcript import Line, Transcript
 
-_USAGE = {
-    "input": "input_tokens",
-    "output": "output_tokens",
-    "cached": "input_token_details.cache_read",
-    "cache_write": "input_token_details.cache_creation",
-    "reasoning": "output_token_details.reasoning",
-}
-"""Keys of LangChain's `usage_metadata`; the input includes what was read from the cache."""
 _KINDS: dict[str, Literal["model", "tool"]] = {"llm": "model", "chat_model": "model", "tool": "tool"}
 _ABOUT = (
     *("id", "run_type", "start_time", "end_time", "events", "parent_run_id", "trace_id", "dotted_order", "session_id"),
-    *(
-        "child_runs",
-        "child_run_ids",
-        "serialized",
-        "session_name",
-        "app_path",
-        "status",
-        "first_token_time",
-        "manifest_id",
-    ),
+    *("child_runs", "child_run_ids", "serialized", "session_name", "app_path", "status", "first_token_time"),
     *("dangerously_allow_filesystem", "parent_run_ids", "total_tokens", "prompt_tokens", "completion_tokens", "extra"),
-    *("reference_example_id", "total_cost", "prompt_cost", "completion_cost"),
+    *("manifest_id", "reference_example_id", "total_cost", "prompt_cost", "completion_cost"),
 )
 
 
@@ -52,7 +35,7 @@ def read(origin: Origin) -> list[Imported]:
     for line in runs:  # calls that hold their prompt as one text: the history is in what the chain returned
         if _is_prompt(line.value) and (number := whole.get(_trace(line.value))):
             billed.setdefault(number, []).extend(_usages(line.value))
-    return TraceReader(file, "langsmith", _USAGE).read(_span(line, threads, whole, billed) for line in runs)
+    return TraceReader(file, "langsmith", LANGCHAIN_USAGE).read(_span(line, threads, whole, billed) for line in runs)
 
 
 def _runs(lines: Iterable[Line]) -> Iterator[Line]:
@@ -141,9 +124,4 @@ def _called(span: Span, fields: Fields, inputs: Any) -> None:
     if prompts:
         fields.inside("inputs").skip("prompts")
     span.output = messages_in(fields.get("outputs"), "assistant")
-    about = [mapping(message_of(each).get("response_metadata")) for each in span.output]
-    span.model = next((word(each["model_name"]) for each in about if each.get("model_name")), span.model)
-    span.stop = next(
-        (word(each[key]) for each in about for key in ("stop_reason", "finish_reason") if each.get(key)), ""
-    )
     span.usages = _usages(fields.value)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from .._platform.units import counted
 from .fields import Fields
-from .framework_messages import json_in, messages_in
+from .framework_messages import ROLES, messages_in, parsed
 from .json_values import items, mapping, word
 from .protocol import Imported, Origin
 from .traces import Span, TraceReader
@@ -21,13 +21,12 @@ from .transcript import Line, Transcript, json_document
 from .unread import named
 
 _USAGE = {
-    "input": "input_tokens",
-    "output": "output_tokens",
+    "input": "input_tokens|prompt_tokens|prompt",
+    "output": "output_tokens|completion_tokens|completion",
     "cached": "cache_read_input_tokens",
     "cache_write": "cache_creation_input_tokens",
 }
-"""Attributes below `gen_ai.usage`, with `_` for dots; the input includes what was read from the cache."""
-_OLDER = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens"}
+"""Attributes below `gen_ai.usage` and `llm.token_count`, with `_` for dots; the input includes what was cached."""
 _GENAI = ("gen_ai.", "llm.", "ai.", "openinference.", "traceloop.")
 _KINDS: dict[str, Literal["model", "tool"]] = {
     **dict.fromkeys(("chat", "text_completion", "generate_content", "completion", "llm"), "model"),
@@ -36,7 +35,8 @@ _KINDS: dict[str, Literal["model", "tool"]] = {
 }
 """What a span is, by the words for its operation."""
 _OPERATION = ("ai.operationId", "openinference.span.kind", "traceloop.span.kind", "llm.request.type")
-_ROLES = {"gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.tool.message": "tool"}
+_LEVELS = (*("resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "instrumentationLibrarySpans", "spans"),)
+"""Keys of lists in an export, from the outside in."""
 _ABOUT = (
     *("trace_id", "traceId", "spanId", "span_id", "parentSpanId", "parent_id", "name", "kind", "context", "flags"),
     *("startTimeUnixNano", "endTimeUnixNano", "start_time", "end_time", "status", "resource", "links", "traceState"),
@@ -62,20 +62,23 @@ def _spans(file: Transcript) -> Iterator[Line]:
     number = 0
     for line in _documents(file):
         exported = Fields(line.value)
-        key = "resourceSpans" if "resourceSpans" in exported.value else "resource_spans"
-        for resource in exported.each(key):
-            resource.skip("resource", "schemaUrl")
-            for scopes in ("scopeSpans", "scope_spans", "instrumentationLibrarySpans"):
-                for scope in resource.each(scopes):
-                    scope.skip("scope", "schemaUrl")
-                    for span in scope.each("spans"):
-                        number += 1
-                        span.skip(*span.value)
-                        yield Line(number, {**span.value, "attributes": _flat(span.value.get("attributes"))})
-        if key not in exported.value:
-            yield line
-        elif rest := exported.unread():
+        for span in _within(exported):
+            number += 1
+            place = line.number if span is line.value else number
+            yield Line(place, {**span, "attributes": _flat(span.get("attributes"))})
+        if rest := exported.unread():
             file.warn(line.number, f"not read: {named(list(rest))} of an export")
+
+
+def _within(export: Fields) -> Iterator[Mapping[str, Any]]:
+    """The spans in an export, or the span itself."""
+    levels = [key for key in _LEVELS if key in export.value]
+    export.skip(*(("resource", "scope", "schemaUrl") if levels else export.value))
+    if not levels:
+        yield export.value
+    for key in levels:
+        for inner in export.each(key):
+            yield from _within(inner)
 
 
 def _documents(file: Transcript) -> list[Line]:
@@ -84,11 +87,8 @@ def _documents(file: Transcript) -> list[Line]:
     whole = file.document_or_none()
     if isinstance(whole, dict):
         return [Line(1, whole)]
-    if isinstance(whole, list) or file.data.lstrip()[:2].strip() not in (b"{", b"["):
-        return file.entries("span")
-    if b'"resourceSpans"' in file.data[:1000]:
-        rest = file.document_or_rest("spans")
-        return [Line(1, {"resourceSpans": [{"scopeSpans": [rest]}]})] if isinstance(rest, dict) else []
+    if isinstance(whole, list) or file.data.lstrip()[:2].strip() != b"{" or b'"resourceSpans"' in file.data[:1000]:
+        return file.entries("span", "spans")
     printed = (piece + b"\n}" for piece in file.data.split(b"\n}"))
     return file.objects("span", (line for piece in printed if piece.strip() != b"}" for line in _printed(file, piece)))
 
@@ -179,28 +179,19 @@ def _error(fields: Fields, at: Fields) -> str:
 
 def _called(span: Span, fields: Fields, at: Fields) -> None:
     """The messages and usage of a model's call, from whatever attributes or events have them."""
-    system = at.get("gen_ai.system_instructions")
-    system = json_in(system) or system if isinstance(system, str) else system
+    system = parsed(at.get("gen_ai.system_instructions"))
     parts = [{"role": "system", "parts" if isinstance(system, list) else "content": system}] if system else []
-    given = at.get("gen_ai.input.messages", "ai.prompt.messages") or _numbered(
-        at, "gen_ai.prompt.", "llm.input_messages."
-    )
+    given = at.get("gen_ai.input.messages", "ai.prompt.messages")
+    given = given or _numbered(at, "gen_ai.prompt.", "llm.input_messages.")
     answer = at.get("gen_ai.output.messages") or _numbered(at, "gen_ai.completion.", "llm.output_messages.")
     if "ai.response.text" in at.value or "ai.response.toolCalls" in at.value:
-        calls = at.get("ai.response.toolCalls")
-        calls = json_in(calls) if isinstance(calls, str) else calls
-        answer = [
-            {"role": "assistant", "content": [{"type": "text", "text": at.text("ai.response.text")}, *items(calls)]}
-        ]
+        calls = items(parsed(at.get("ai.response.toolCalls")))
+        answer = {"role": "assistant", "content": [{"type": "text", "text": at.text("ai.response.text")}, *calls]}
     said, chosen = _events(fields)
     span.input = [*parts, *messages_in(given or said or at.get("input.value"), "user")]
     span.output = messages_in(answer or chosen or at.get("output.value"), "assistant")
-    usage: dict[str, Any] = {}
-    for key in [key for key in at.value if key.startswith(("gen_ai.usage.", "llm.token_count."))]:
-        name = key.partition(".usage.")[2] or {"prompt": "input_tokens", "completion": "output_tokens"}.get(
-            key[16:], key
-        )
-        usage.setdefault(_OLDER.get(name, name).replace(".", "_"), at.get(key))
+    billed = [key for key in at.value if key.startswith(("gen_ai.usage.", "llm.token_count."))]
+    usage = {".".join(key.split(".")[2:]).replace(".", "_"): at.get(key) for key in billed}
     span.usages = [usage] if usage else []
 
 
@@ -229,14 +220,13 @@ def _events(fields: Fields) -> tuple[list[Any], list[Any]]:
     given: list[Any] = []
     chosen: list[Any] = []
     for event in fields.each("events"):
-        name = word(event.value.get("name"))
         about = _flat(event.value.get("attributes") or event.value.get("body"))
-        about = {key: json_in(each) or each if isinstance(each, str) else each for key, each in about.items()}
-        if name == "gen_ai.choice":
-            message = about.get("message", about)
-            chosen += messages_in(message, "assistant")
-        elif name in _ROLES or name == "gen_ai.assistant.message":
-            given.append({"role": _ROLES.get(name, "assistant"), **about})
+        about = {key: parsed(value) for key, value in about.items()}
+        kind = word(event.value.get("name")).removeprefix("gen_ai.").removesuffix(".message")
+        if kind == "choice":
+            chosen += messages_in(about.get("message", about), "assistant")
+        elif kind in ROLES:
+            given.append({"role": kind, **about})
         else:
             continue
         event.skip(*event.value)

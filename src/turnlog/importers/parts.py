@@ -9,6 +9,7 @@ from typing import Any
 from ..log.messages import Media, Reasoning, Text, ToolCall, compact_json, is_finite_json, media_kind
 from ..providers.media_bytes import decode_base64, is_data_url
 from .json_values import mapping, word
+from .repeats import is_empty
 
 Shown = Text | Media
 
@@ -50,7 +51,7 @@ def shown(content: Any, blob: Callable[[bytes], str]) -> tuple[Shown, ...]:
     parts = [_block(block, blob) for block in blocks]
     if blocks and None not in parts:
         return tuple(part for part in parts if part is not None)
-    return (Text(compact_json(content)),) if content else ()
+    return () if is_empty(content) else (Text(compact_json(content)),)
 
 
 def _block(block: Any, blob: Callable[[bytes], str]) -> Shown | None:

@@ -7,7 +7,6 @@ the calls in order.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +16,7 @@ from ..log.messages import Part
 from ..providers.openai_chat import PROVIDER
 from .conversations import read_conversations
 from .fields import Fields, kind_of
+from .framework_messages import parsed
 from .json_values import without, word
 from .parts import called, texts, thoughts
 from .protocol import Imported, Origin, hashed_id
@@ -78,7 +78,7 @@ def _answered(writer: SessionWriter, entry: Fields, line: int) -> None:
 
 def _calls(text: str) -> list[Part]:
     """The calls in a JSON object or a list of them; the text itself if it is something else."""
-    value = _json(text)
+    value = parsed(text.strip())
     calls = [
         called("", call["name"], call.get("arguments", call.get("parameters")))
         for call in (value if isinstance(value, list) else [value])
@@ -90,17 +90,10 @@ def _calls(text: str) -> list[Part]:
 def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
     text = entry.text("value", "content")
     for result in _RESULT.findall(text) or [text]:
-        value = _json(result)
+        value = parsed(result.strip())
         is_named = isinstance(value, dict) and value.keys() <= _RESULT_KEYS and value.get("content") is not None
         content, name = (value["content"], word(value.get("name"))) if is_named else (result, "")
         writer.result("", content, line, name=name, source=writer.state["source"])
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 _KEYS = {"name", "arguments", "parameters", "id", "type"}

@@ -8,7 +8,7 @@ session of its own, as a subagent does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import takewhile
+from itertools import groupby
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -20,7 +20,7 @@ from ..models.makers import makers
 from ..providers.openai_chat import PROVIDER
 from .drafting import as_utc
 from .fields import Fields
-from .framework_messages import json_in, message_of, read_parts
+from .framework_messages import json_in, maker_named, message_of, read_parts
 from .parts import shown
 from .protocol import Imported
 from .repeats import is_empty, result_text
@@ -30,8 +30,6 @@ from .writing import SessionWriter
 
 _Key = tuple[str, ...]
 
-_MAKERS = {"anthropic": "anthropic", "claude": "anthropic", "gemini": "google", "google": "google", "openai": "openai"}
-"""Makers of models by words in the names of vendors and models."""
 _SAID = ("input", "output", "history", "unread", "error")
 """Keys of a step under which there is what was said; under others, a word may be one that was said by chance."""
 _LABELS = ("role", "type", "id", "name", "mime_type", "mediaType", "status", "state", "format", "finish_reason")
@@ -64,8 +62,7 @@ class Span(Struct, kw_only=True):
     @property
     def maker(self) -> str:
         """Who made the model; "" if it is unknown."""
-        named = f"{self.vendor} {self.model}".lower()
-        return next((maker for name, maker in _MAKERS.items() if name in named), "")
+        return maker_named(self.vendor, self.model)
 
 
 class _Item(Struct):
@@ -140,30 +137,30 @@ class TraceReader:
         self.file, self.form, self.words = file, form, words
         self._groups: dict[str, list[_Thread]] = {}
         self._tools: dict[str, list[Span]] = {}
-        self._early: dict[str, list[Span]] = {}
         self._told: set[str] = set()
         self._unknown: list[str] = []
         self._blobs: dict[str, bytes] = {}
 
     def read(self, spans: Iterable[Span]) -> list[Imported]:
-        """Every session, the main one of each conversation before those that it began."""
+        """Every session, the main one of each conversation before those that it began. Steps before the first call of a
+        conversation are told behind it."""
+        every = sorted(spans, key=_ended)
+        begun = {span.group: _ended(span) for span in reversed(every) if span.kind == "model"}
+        if not begun:
+            raise self.file.refused("call of a model", "export the trace with the messages of its calls")
+        if lost := [span for span in every if span.group not in begun]:
+            what = f"left out: {len(lost)} steps of traces in which no model was called"
+            self.file.warn(lost[0].line, what, "part")
+        known = (span for span in every if span.group in begun)
         handlers = {"model": self._called, "tool": self._ran, "step": self._stood}
-        for span in sorted(spans, key=lambda span: (as_utc(span.end) or as_utc(span.start), span.kind == "step")):
+        for span in sorted(known, key=lambda span: (max(_ended(span), begun[span.group]), span.kind == "step")):
             handlers[span.kind](span)
         for group, threads in self._groups.items():
             for thread in threads:
                 self._unanswered(group, thread)
             for span in self._tools.get(group, ()):
-                self._note(threads[0], span, {"output": span.output, **span.fields.unread()})
-        threads = [thread for each in self._groups.values() for thread in each]
-        lost = [span for group in (self._early, self._tools) for name in group for span in group[name]]
-        lost = [span for span in lost if span.group not in self._groups]
-        if not threads:
-            raise self.file.refused("call of a model", "export the trace with the messages of its calls")
-        if lost:
-            what = f"left out: {len(lost)} steps of traces in which no model was called"
-            self.file.warn(lost[0].line, what, "part")
-        return [thread.writer.done() for thread in threads]
+                self._stood(span)
+        return [thread.writer.done() for threads in self._groups.values() for thread in threads]
 
     # -- steps -----------------------------------------------------------------------------------
 
@@ -185,11 +182,8 @@ class TraceReader:
         fresh = _after(items, known)
         new = {id(item) for item in fresh}
         unsaid = [text for item in items if id(item) not in new for text in self._unsaid(item)]
-        while fresh:  # what ran since the call before, then what was said
-            is_result = isinstance(fresh[0].part, ToolResult)
-            batch = list(takewhile(lambda item: isinstance(item.part, ToolResult) is is_result, fresh))  # noqa: B023
-            self._add(thread, batch, span)
-            del fresh[: len(batch)]
+        for _, batch in groupby(fresh, lambda item: isinstance(item.part, ToolResult)):
+            self._add(thread, list(batch), span, {})  # what ran since the call before, then what was said
         about = {"model": span.model, "stop": span.stop, "response_id": span.response_id}
         thread.add(answer, span.end, span.line, {}, **about)
         self._told.update(text for item in answer for text in _texts_of(item.part))
@@ -205,8 +199,6 @@ class TraceReader:
             writer.log.count(f"a block of type {kind!r}", span.line)
         self._unknown.clear()
         left = [rest for rest, _ in (*unread, *more)]
-        for other in self._early.pop(span.group, []):
-            self._stood(other)
         self._note(thread, span, {"history": unsaid, "unread": left, **span.fields.unread()})
         self._told.update(map(str.strip, unsaid))
 
@@ -220,11 +212,8 @@ class TraceReader:
         self._tools.setdefault(span.group, []).append(span)
 
     def _stood(self, span: Span) -> None:
-        if span.group not in self._groups:
-            self._early.setdefault(span.group, []).append(span)
-        else:
-            values = {"input": span.input, "output": span.output, **span.fields.unread()}
-            self._note(self._groups[span.group][0], span, values)
+        values = {"input": span.input, "output": span.output, **span.fields.unread()}
+        self._note(self._groups[span.group][0], span, values)
 
     def _note(self, thread: _Thread, span: Span, values: Mapping[str, Any]) -> None:
         """Record what no message says."""
@@ -255,16 +244,17 @@ class TraceReader:
 
     # -- tools -----------------------------------------------------------------------------------
 
-    def _add(self, thread: _Thread, items: list[_Item], span: Span) -> None:
-        """Add parts to the session, results with how their tool's run ended, and notes of these runs."""
-        runs: dict[str, Span] = {}
+    def _add(self, thread: _Thread, items: list[_Item], span: Span, runs: dict[str, Span]) -> None:
+        """Add parts to the session, results with how their tool's run ended, and notes of these runs. Runs that are not
+        given are looked for."""
         for index, item in enumerate(items):
             self._told |= {*_texts_of(item.part)}
             result = item.part
             if not isinstance(result, ToolResult):
                 continue
             name = result.name or thread.open.get(result.call_id, "")
-            if run := self._run(result.call_id, name, span.group):
+            run = runs.get(result.call_id) or self._run(result.call_id, name, span.group)
+            if run is not None:
                 runs[result.call_id] = run
                 if run.error and result.outcome == "ok":
                     items[index] = replace(item, part=replace(result, outcome="failed"))
@@ -283,20 +273,14 @@ class TraceReader:
 
     def _unanswered(self, group: str, thread: _Thread) -> None:
         """Add the results of calls that no later call of the model repeats."""
-        runs = {run.call_id: run for run in self._tools.get(group, ()) if run.call_id in thread.open}
-        unnamed = {call_id: name for call_id, name in thread.open.items() if call_id not in runs}
-        for call_id, name in unnamed.items():
-            run = next((run for run in self._tools.get(group, ()) if not run.call_id and run.name == name), None)
-            if run is not None:
-                run.call_id = call_id
-        items: list[_Item] = []
-        for run in self._tools.get(group, ()):
-            if run.call_id in thread.open:
-                parts = shown(run.output if run.output is not None else run.error, self._blob)
-                result = ToolResult(run.call_id, thread.open[run.call_id], parts)
-                items.append(_Item("user", result, ("result", run.call_id), 0))
+        runs = {call_id: run for call_id, name in thread.open.items() if (run := self._run(call_id, name, group))}
+        items = [
+            _Item("user", ToolResult(call_id, thread.open[call_id], parts), ("result", call_id), 0)
+            for call_id, run in runs.items()
+            for parts in [shown(run.output if run.output is not None else run.error, self._blob)]
+        ]
         if items:
-            self._add(thread, items, self._tools[group][0])
+            self._add(thread, items, next(iter(runs.values())), runs)
 
     # -- the history -----------------------------------------------------------------------------
 
@@ -330,9 +314,10 @@ class TraceReader:
         for number, wire in enumerate(wires or ()):
             message = message_of(wire)
             about = message.inside("response_metadata")
-            stop = message.text("finish_reason", "stop_reason")
-            span.stop = span.stop or (stop if usual == "assistant" else "")
-            span.model = span.model or about.text("model_name", "model")
+            stop, model = message.text("finish_reason", "stop_reason"), about.text("model_name", "model")
+            if usual == "assistant":
+                span.stop = span.stop or stop or about.text("stop_reason", "finish_reason")
+            span.model = model if usual == "assistant" and model else span.model or model
             message.skip("response_metadata", "usage_metadata")
             maker = makers().get(span.maker)
             role, parts, unknown = read_parts(message, self._blob, maker.provider if maker else PROVIDER.name)
@@ -345,6 +330,10 @@ class TraceReader:
     def _blob(self, data: bytes) -> str:
         self._blobs[name := sha256_hex(data)] = data
         return name
+
+
+def _ended(span: Span) -> str:
+    return as_utc(span.end) or as_utc(span.start)
 
 
 def _after(items: list[_Item], known: int) -> list[_Item]:

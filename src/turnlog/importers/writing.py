@@ -163,8 +163,8 @@ class SessionWriter:
         **about: Any,
     ) -> None:
         """Add parts to the conversation. If they are `joined`, they continue the message before them, if that is of the
-        same role; a `piece` of text continues the text before it, too. `about` are fields of the record (`source`,
-        `model`, `stop`, `response_id`), and `by_program`."""
+        same role; a `piece` of a text or a result continues the one before it, too. `about` are fields of the record
+        (`source`, `model`, `stop`, `response_id`), and `by_program`."""
         added = list(parts)
         if not added:
             return
@@ -174,11 +174,8 @@ class SessionWriter:
             self.flush()
             self._role, self._began = role, self._time
         for part in added:
-            last = self._parts[-1] if self._parts else None
-            if piece and isinstance(part, Text) and isinstance(last, Text) and not part.form and not last.form:
-                self._parts[-1] = Text(last.text + part.text)
-            else:
-                self._parts.append(part)
+            whole = _whole(self._parts[-1], part) if piece and self._parts else None
+            self._parts[len(self._parts) - (whole is not None) :] = [whole or part]
         self._lines += [line] if line and line not in self._lines else []
         self._about |= {key: value for key, value in about.items() if value}
 
@@ -294,11 +291,6 @@ class SessionWriter:
             self._open_of[call.id].remove(number)
         return call
 
-    def has_answered(self, call_id: str) -> bool:
-        """Whether a call with that id was made and has its result."""
-        self.flush()
-        return self.log.call(call_id) is not None and not self._open_of.get(call_id)
-
     # -- records beside it -----------------------------------------------------------------------
 
     def add(self, body: Body) -> int:
@@ -345,10 +337,11 @@ class SessionWriter:
         **about: Any,
     ) -> None:
         """Record what an answer was billed. `keys` has for each field of `Usage` the paths in `raw` whose sum it is:
-        `{"input": "input cache.read", "output": "output"}`. Without input or output, or with `incomplete`, the
+        `{"input": "input cache.read", "output": "output|completion"}`, where `|` is between the names that a path had
+        in different versions. Without input or output, or with `incomplete`, the
         usage is a minimum. `vendor` is the transcript's name for who was asked, `cost` what it says that was paid, in
         US dollars."""
-        figures = {field: [within(raw, *path.split(".")) for path in paths.split()] for field, paths in keys.items()}
+        figures = {field: [_at(raw, path) for path in paths.split()] for field, paths in keys.items()}
         is_cost = isinstance(cost, (int, float)) and not isinstance(cost, bool) and 0 < cost < DEAREST
         charged = Decimal(str(cost)) if is_cost else None
         if not is_cost and not any(tokens_billed(value) for values in figures.values() for value in values):
@@ -370,6 +363,11 @@ class SessionWriter:
         return self.log.imported(self.id, self.form, self.title, parent=self.parent, files=self.files)
 
 
+def _at(raw: Any, paths: str) -> Any:
+    values = (within(raw, *path.split(".")) for path in paths.split("|"))
+    return next((value for value in values if value is not None), None)
+
+
 Maker = Callable[[Fields], Iterable[Part]]
 """Makes the parts of one block."""
 
@@ -386,6 +384,17 @@ def _says(part: Part) -> bool:
     if isinstance(part, ToolCall):
         return bool(part.arguments or part.raw)
     return bool(part.parts) if isinstance(part, ToolResult) else True
+
+
+def _whole(before: Part, piece: Part) -> Part | None:
+    """A text or a result with its next piece; None if the parts are no pieces of the same."""
+    match before, piece:
+        case Text(form=None), Text(form=None):
+            return Text(before.text + piece.text)
+        case ToolResult(), ToolResult() if before.call_id == piece.call_id:
+            outcome = piece.outcome if before.outcome == "ok" else before.outcome
+            return replace(before, parts=(*before.parts, *piece.parts), outcome=outcome)
+    return None
 
 
 def _without_numbers(path: str) -> str:
