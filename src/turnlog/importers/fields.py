@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from .json_values import word
@@ -16,6 +17,7 @@ class Fields:
     def __init__(self, value: Any) -> None:
         self.value: Mapping[str, Any] = value if isinstance(value, dict) else {}
         self._read: set[str] = set()
+        self._noise: tuple[str, ...] = ()
         self._inner: dict[str, list[Fields | Any]] = {}
 
     def get(self, *keys: str) -> Any:
@@ -37,7 +39,7 @@ class Fields:
         """The object under a key, or at a path of keys; an empty one if there is none."""
         value = self.value.get(key)
         if key not in self._inner:
-            self._inner[key] = [Fields(value)] if isinstance(value, dict) else []
+            self._inner[key] = [self._of(value)] if isinstance(value, dict) else []
         inner: Fields = next(iter(self._inner[key]), None) or Fields(None)
         return inner.inside(*path) if path else inner
 
@@ -47,12 +49,25 @@ class Fields:
         value = self.value.get(key)
         if isinstance(value, list) and key not in self._inner:
             each = [{text: item} if text and isinstance(item, str) else item for item in value]
-            self._inner[key] = [Fields(item) if isinstance(item, dict) else item for item in each]
+            self._inner[key] = [self._of(item) if isinstance(item, dict) else item for item in each]
         return [item for item in self._inner.get(key, ()) if isinstance(item, Fields)]
+
+    def _of(self, value: dict[str, Any]) -> Fields:
+        inner = Fields(value)
+        inner.skip_everywhere(self._noise)
+        return inner
 
     def skip(self, *keys: str) -> None:
         """Leave fields out that say nothing of the conversation, or repeat it."""
         self._read.update(keys)
+
+    def skip_everywhere(self, keys: Iterable[str]) -> None:
+        """Leave such fields out of the objects in this one, too, as far as they are read."""
+        self._noise = (*self._noise, *keys)
+        self._read.update(self._noise)
+        for inner in chain.from_iterable(self._inner.values()):
+            if isinstance(inner, Fields):
+                inner.skip_everywhere(self._noise)
 
     def unread(self) -> dict[str, Any]:
         """Every value that was not read and says something, by its path."""

@@ -7,32 +7,30 @@ is typed, and again when the model is given it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from ..log.messages import Message, Outcome, Part, Text, ToolResult
-from ..log.records import Decision, MessageRecord, Note
+from ..log.records import Body, Decision, MessageRecord, Note
 from ..providers.openai_chat import PROVIDER
 from .fields import Fields
-from .json_values import items, mapping, word
+from .json_values import items, mapping, within, word
 from .parts import called, shown, texts, thoughts
 from .protocol import Imported, Origin, hashed_id, with_own_ids, with_subagents
 from .transcript import Transcript
-from .writing import Handler, SessionWriter
+from .writing import Handler, SessionWriter, ends, kinds
 
 _ENVELOPE = ("type", "time", "timestamp", "agentId", "uuid", "turnId", "step", "stepUuid", "parentUuid")
+_NOISE = (
+    "display description origin n usageScope messageId llmFirstTokenLatencyMs llmStreamDurationMs finishReason "
+    "context_usage context_tokens max_context_tokens message_id plan_mode"
+)
+_CACHED, _WRITTEN = "inputCacheRead|input_cache_read", "inputCacheCreation|input_cache_creation"
 _USAGE = {
-    "input": "inputOther inputCacheRead inputCacheCreation",
+    "input": f"inputOther|input_other {_CACHED} {_WRITTEN}",
     "output": "output",
-    "cached": "inputCacheRead",
-    "cache_write": "inputCacheCreation",
-}
-_USAGE_BEFORE = {
-    "input": "input_other input_cache_read input_cache_creation",
-    "output": "output",
-    "cached": "input_cache_read",
-    "cache_write": "input_cache_creation",
+    "cached": _CACHED,
+    "cache_write": _WRITTEN,
 }
 
 
@@ -52,8 +50,7 @@ def _read_one(origin: Origin, parent: str) -> list[Imported]:
         raise file.refused("line of Kimi", "give a wire.jsonl of ~/.kimi-code/sessions or ~/.kimi/sessions")
     is_older = any("payload" in mapping(line.value.get("message")) for line in lines[:2])
     program = "kimi-cli" if is_older else "kimi-code"
-    main = SessionWriter(file, "kimi-code", PROVIDER, envelope=_ENVELOPE, agent=program)
-    writers = {"": main}
+    main = SessionWriter(file, "kimi-code", PROVIDER, envelope=_ENVELOPE, noise=_NOISE, agent=program)
     _describe(main, parent)
     first = (line.value for line in lines if line.value.keys() & {"time", "timestamp", "created_at"})
     main.id = main.id or hashed_id("kimi-code", next(first, lines[0].value))
@@ -63,21 +60,19 @@ def _read_one(origin: Origin, parent: str) -> list[Imported]:
         while kind == "SubagentEvent":
             agent = word(value.get("task_tool_call_id"))
             kind, value = _unwrapped({"message": value.get("event")})
-        if agent not in writers:
-            writers[agent] = SessionWriter(file, "kimi-code", PROVIDER, beside=True, envelope=_ENVELOPE, agent=program)
-            writers[agent].id, writers[agent].parent = f"{main.id}.agent-{agent}", main.id
-        writer = writers[agent]
+        writer = main.child(agent)
         if kind != "ToolCallPart" and "call" in writer.state:
             _call_made(writer)
         writer.at(line.value.get("time") or line.value.get("timestamp") or line.value.get("created_at"))
         writer.take(Fields(value), line.number, kind, _HANDLERS)
-    for writer in writers.values():
+    writers = (main, *main.children.values())
+    for writer in writers:
         call_id, name, arguments, at = writer.state.get("call", ("", "", {}, 0))
         if called(call_id, name, arguments).raw and not word(arguments).rstrip().endswith("}"):
             file.warn(at, f"left out: the arguments of the last call, of {name!r}, are cut off: {arguments!r}")
         else:
             _call_made(writer)
-    return with_own_ids(writer.done() for writer in writers.values())
+    return with_own_ids(writer.done() for writer in writers)
 
 
 def _unwrapped(line: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -102,27 +97,15 @@ def _describe(writer: SessionWriter, parent: str) -> None:
     session = path.parents[2] if is_agent else path.parent
     writer.parent = parent
     writer.id = f"{session.name}.{path.parent.name}" if is_agent and path.parent.name != "main" else session.name
-    state = session / "state.json"
-    if state.is_file():
-        writer.files = [str(state)]
-        try:
-            facts = mapping(json.loads(state.read_bytes()))
-        except (ValueError, OSError, RecursionError):
-            facts = {}
-        writer.title = "" if parent else word(facts.get("title"))
-        _placed(writer, word(facts.get("cwd")) or word(facts.get("workDir")))
-
-
-def _placed(writer: SessionWriter, folder: str) -> None:
-    writer.log.files.work_in(folder)
-    writer.facts("context", {"cwd": folder})
+    facts = writer.beside(session / "state.json")
+    writer.title = "" if parent else word(facts.get("title"))
+    writer.place(word(facts.get("cwd")) or word(facts.get("workDir")))
 
 
 def _configured(writer: SessionWriter, entry: Fields, line: int) -> None:
     prompt, folder = entry.text("systemPrompt"), entry.text("cwd")
     writer.model = entry.text("modelAlias").rpartition("/")[2] or writer.model
-    if folder:
-        _placed(writer, folder)
+    writer.place(folder)
     if prompt and prompt != writer.state.get("system"):
         writer.state["system"] = prompt
         writer.say("system", texts(prompt), line)
@@ -134,11 +117,8 @@ def _prompted(writer: SessionWriter, entry: Fields, line: int) -> None:
     """A prompt that was typed: a note, until the message with it comes."""
     if entry.value.get("type") == "turn.prompt":
         writer.turn(f"line-{line}")
-    content = entry.get("input")
-    entry.skip("origin")
-    parts = shown(content, writer.log.blob)
-    text = "\n".join(part.text for part in parts if isinstance(part, Text))
-    if text:
+    parts = shown(entry.get("input"), writer.log.blob)
+    if text := "\n".join(part.text for part in parts if isinstance(part, Text)):
         writer.add(Note(topic="prompt", data={"text": text}))
         writer.log.echo("prompt", "text")
 
@@ -181,11 +161,6 @@ def _parts(writer: SessionWriter, content: Any) -> list[Part]:
     return parts
 
 
-def _stepped(writer: SessionWriter, entry: Fields, line: int) -> None:
-    writer.flush()
-    entry.skip("n")
-
-
 def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
     part = entry.get("part") if "part" in entry.value else dict(entry.value)
     writer.say("assistant", _parts(writer, part), line, joined=True)
@@ -195,11 +170,7 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
 def _called(writer: SessionWriter, entry: Fields, line: int) -> None:
     """Remember a call: kimi-cli writes pieces of its arguments behind it."""
     function = entry.inside("function") if "function" in entry.value else entry
-    display = entry.inside("display")
-    if folder := word(display.value.get("cwd")):
-        _placed(writer, folder)
-    display.skip(*display.value)
-    entry.skip("description")
+    writer.place(within(entry.value, "display", "cwd"))
     call_id = entry.text("toolCallId", "id")
     writer.state["call"] = [call_id, function.text("name"), function.get("args", "arguments"), line]
 
@@ -228,16 +199,13 @@ def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
 def _answered(writer: SessionWriter, entry: Fields, line: int) -> None:
     """The end of a step, or its figures."""
     usage = entry.get("usage", "token_usage")
-    writer.usage(usage, _USAGE if "inputOther" in mapping(usage) else _USAGE_BEFORE)
+    writer.usage(usage, _USAGE)
     writer.state["usage"] = usage
-    entry.skip("messageId", "llmFirstTokenLatencyMs", "llmStreamDurationMs", "finishReason")
-    entry.skip("context_usage", "context_tokens", "max_context_tokens", "message_id", "plan_mode")
 
 
 def _billed(writer: SessionWriter, entry: Fields, line: int) -> None:
     """Usage, which the end of a step told already, but for that of compactions."""
     usage, model = entry.get("usage"), entry.text("model").rpartition("/")[2]
-    entry.skip("usageScope")
     if usage != writer.state.pop("usage", None):
         writer.usage(usage, _USAGE, model=model)
 
@@ -248,16 +216,6 @@ def _asked(writer: SessionWriter, entry: Fields, line: int) -> None:
     entry.skip(*entry.value)
 
 
-def _cancelled(writer: SessionWriter, entry: Fields, line: int) -> None:
-    if writer.log.turn:
-        writer.end("cancelled")
-
-
-def _ended(writer: SessionWriter, entry: Fields, line: int) -> None:
-    if writer.log.turn:
-        writer.end("completed")
-
-
 def _context(writer: SessionWriter) -> list[int]:
     """The record of each message that the program has in its context: results are messages of their own there."""
     writer.flush()
@@ -265,7 +223,7 @@ def _context(writer: SessionWriter) -> list[int]:
     for number in range(writer.state.get("seen", 0) + 1, writer.log.last + 1):
         body = writer.log.drafts[number - 1].body
         if isinstance(body, MessageRecord) and body.message.role != "system":
-            context += [number] * max(1, sum(isinstance(part, ToolResult) for part in body.message.parts))
+            context += [number] * max(1, _results_in(body.message))
     writer.state["seen"] = writer.log.last
     return context
 
@@ -274,11 +232,10 @@ def _compacted(writer: SessionWriter, entry: Fields, line: int) -> None:
     """A summary takes the place of the first messages of the context."""
     summary, count, context = entry.text("summary"), entry.get("compactedCount"), _context(writer)
     number = count if type(count) is int and 0 < count <= len(context) else len(context)
-    if summary and number:
-        message = Message("user", (Text(summary),), by_program=True)
-        writer.log.compacted(context[0], context[number - 1], "Kimi Code compacted", {}, [message])
+    if summary and context:
+        writer.compact("Kimi Code compacted", summary, first=context[0], last=context[number - 1])
         writer.state["context"] = [context[0], *context[number:]]
-    elif summary:
+    else:
         writer.note("compaction", {"summary": summary})
 
 
@@ -291,25 +248,25 @@ def _cleared(writer: SessionWriter, entry: Fields, line: int) -> None:
 def _undone(writer: SessionWriter, entry: Fields, line: int) -> None:
     """Take back the last prompts of the user, and what came after."""
     count, context = entry.get("count"), _context(writer)
-    bodies = [(number, writer.log.drafts[number - 1].body) for number in dict.fromkeys(context)]
-    prompts = [number for number, body in bodies if isinstance(body, MessageRecord) and _is_prompt(body.message)]
+    prompts = [number for number in dict.fromkeys(context) if _is_prompt(writer.log.drafts[number - 1].body)]
     if type(count) is int and 0 < count <= len(prompts):
         writer.log.rewound(prompts[-count], "the user took prompts back")
         writer.state["context"] = [number for number in context if number < prompts[-count]]
 
 
-def _is_prompt(message: Message) -> bool:
-    has_results = any(isinstance(part, ToolResult) for part in message.parts)
-    return message.role == "user" and not message.by_program and not has_results
+def _is_prompt(body: Body) -> bool:
+    message = body.message if isinstance(body, MessageRecord) else None
+    return message is not None and message.role == "user" and not (message.by_program or _results_in(message))
+
+
+def _results_in(message: Message) -> int:
+    return sum(isinstance(part, ToolResult) for part in message.parts)
 
 
 _HANDLERS: dict[str, Handler | None] = {
-    "metadata": None,
-    "config.update": _configured,
-    "profile.bind": _configured,
-    "turn.prompt": _prompted,
-    "turn.steer": _prompted,
-    "turn.cancel": _cancelled,
+    **kinds("config.update profile.bind", _configured),
+    **kinds("turn.prompt turn.steer", _prompted),
+    "turn.cancel": ends("cancelled"),
     "context.append_message": _appended,
     "context.apply_compaction": _compacted,
     "context.clear": _cleared,
@@ -318,24 +275,21 @@ _HANDLERS: dict[str, Handler | None] = {
     "SteerInput": _steered,
     "llm.request": _asked,
     "usage.record": _billed,
-    **dict.fromkeys(("step.begin", "StepBegin"), _stepped),
-    **dict.fromkeys(("content.part", "ContentPart"), _said),
-    **dict.fromkeys(("tool.call", "ToolCall"), _called),
+    **kinds("step.begin StepBegin", lambda writer, entry, line: writer.flush()),
+    **kinds("content.part ContentPart", _said),
+    **kinds("tool.call ToolCall", _called),
     "ToolCallPart": _call_grown,
-    **dict.fromkeys(("tool.result", "ToolResult"), _returned),
-    **dict.fromkeys(("step.end", "StatusUpdate"), _answered),
-    **dict.fromkeys(("turn.ended", "TurnEnd"), _ended),
-    **dict.fromkeys(
-        (
-            *("llm.tools_snapshot", "tools.set_active_tools", "tools.register_user_tool", "tools.update_store"),
-            *("tools.unregister_user_tool", "permission.set_mode", "permission.record_approval_result", "forked"),
-            *("full_compaction.begin", "full_compaction.cancel", "full_compaction.complete", "micro_compaction.apply"),
-            *("plan_mode.enter", "plan_mode.cancel", "plan_mode.exit", "swarm_mode.enter", "swarm_mode.exit"),
-            *("goal.create", "goal.update", "goal.clear", "mcp.tools_discovered", "context.update_token_count"),
-            *("task.started", "task.terminated", "skill.activate", "turn.started", "cron.add", "cron.delete"),
-            *("cron.cursor", "file_history.checkpoint", "file_history.tracked", "plan.revision"),
-        )
+    **kinds("tool.result ToolResult", _returned),
+    **kinds("step.end StatusUpdate", _answered),
+    **kinds("turn.ended TurnEnd", ends("completed")),
+    **kinds(
+        "metadata llm.tools_snapshot tools.set_active_tools tools.register_user_tool tools.update_store "
+        "tools.unregister_user_tool permission.set_mode permission.record_approval_result forked "
+        "full_compaction.begin full_compaction.cancel full_compaction.complete micro_compaction.apply "
+        "plan_mode.enter plan_mode.cancel plan_mode.exit swarm_mode.enter swarm_mode.exit goal.create goal.update "
+        "goal.clear mcp.tools_discovered context.update_token_count task.started task.terminated skill.activate "
+        "turn.started cron.add cron.delete cron.cursor file_history.checkpoint file_history.tracked plan.revision "
+        "StepInterrupted CompactionBegin CompactionEnd ApprovalRequest ApprovalResponse ApprovalRequestResolved "
+        "MCPLoadingBegin MCPLoadingEnd"
     ),
-    **dict.fromkeys(("StepInterrupted", "CompactionBegin", "CompactionEnd", "ApprovalRequest")),
-    **dict.fromkeys(("ApprovalResponse", "ApprovalRequestResolved", "MCPLoadingBegin", "MCPLoadingEnd")),
 }

@@ -7,9 +7,10 @@ not read, so that nothing is left out in silence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from operator import is_
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -23,12 +24,12 @@ from ..providers.protocol import Provider
 from .drafting import Drafting, as_utc
 from .edits import KnownChange
 from .fields import Fields, kind_of
-from .json_values import within
+from .json_values import mapping, within
 from .messages import read_message
-from .parts import shown
+from .parts import shown, texts
 from .protocol import Imported
 from .repeats import is_empty
-from .transcript import Transcript
+from .transcript import Transcript, json_document
 from .unread import unread_keys
 
 DEAREST = 1e9
@@ -40,7 +41,8 @@ class SessionWriter:
     have, or that its model is spoken to in. `agent` is the program that wrote it, by default `form`; "" for none.
 
     `id`, `title`, `parent`, `model` and `files` are set while entries are read; `state` is for the format's own use.
-    Of entries, the keys in `envelope` are left out of notes: the kind, ids, times. If `is_silent`, the program keeps no
+    Of entries, the keys in `envelope` are left out of notes: the kind, ids, times; and those in `noise`, separated by
+    spaces, of the objects in them, too. If `is_silent`, the program keeps no
     results of its tools: a call that is followed by another message has run.
     """
 
@@ -53,6 +55,7 @@ class SessionWriter:
         agent: str | None = None,
         beside: bool = False,
         envelope: Iterable[str] = ("type", "id", "uuid", "timestamp"),
+        noise: str = "",
         is_silent: bool = False,
     ) -> None:
         self.file, self.form, self.provider = file, form, provider
@@ -62,7 +65,8 @@ class SessionWriter:
         self.id = self.title = self.parent = self.model = ""
         self.files: list[str] = []
         self.state: dict[str, Any] = {}
-        self._envelope, self._is_silent = envelope, is_silent
+        self.children: dict[str, SessionWriter] = {}
+        self._agent, self._envelope, self._noise, self._is_silent = agent, envelope, noise, is_silent
         self._time: Any = None
         self._role, self._began = "", self._time
         self._parts: list[Part] = []
@@ -77,12 +81,22 @@ class SessionWriter:
         self._left: list[str] = []
         self._leaf = ""
 
+    def child(self, agent: str) -> SessionWriter:
+        """The writer of the subagent whose entries are in the same file; itself if `agent` is empty."""
+        if agent and agent not in self.children:
+            child = SessionWriter(self.file, self.form, self.provider, agent=self._agent, beside=True)
+            child._envelope, child._noise, child._is_silent = self._envelope, self._noise, self._is_silent
+            self.children[agent] = child
+            child.id, child.parent = f"{self.id}.agent-{agent}", self.id
+        return self.children[agent] if agent else self
+
     # -- entries ---------------------------------------------------------------------------------
 
     def take(self, entry: Fields, line: int, kind: str, handlers: Mapping[str, Handler | None]) -> None:
         """Record one entry by the handler for its kind. What the handler did not read becomes a note, and a warning if
         it may be content. A kind with None is bookkeeping and becomes a note; an unknown kind is named once."""
         entry.skip(*self._envelope)
+        entry.skip_everywhere(self._noise.split())
         before = self._content
         if handler := handlers.get(kind):
             handler(self, entry, line)
@@ -291,6 +305,26 @@ class SessionWriter:
             self._open_of[call.id].remove(number)
         return call
 
+    def compact(
+        self,
+        reason: str,
+        summary: str = "",
+        detail: Mapping[str, Any] | None = None,
+        *,
+        first: int = 1,
+        last: int = 0,
+        messages: Sequence[Message] = (),
+    ) -> None:
+        """Record that the model saw a summary, or `messages`, in place of records `first` to `last`, by
+        default all; a note, if there are no messages yet. Without either nothing happened."""
+        self.flush()
+        messages = messages or [Message("user", (part,), by_program=True) for part in texts(summary)]
+        if messages and self.log.messages:
+            self.log.at(self._time)
+            self.log.compacted(first, last or self.log.last, reason, detail or {}, messages)
+        elif summary:
+            self.note("compaction", {"summary": summary})
+
     # -- records beside it -----------------------------------------------------------------------
 
     def add(self, body: Body) -> int:
@@ -312,6 +346,20 @@ class SessionWriter:
         """Record facts of the session as a note: those that are new or changed since the last note on this topic."""
         self.log.at(self._time)
         self.log.note_changes(topic, {key: value for key, value in values.items() if not is_empty(value)})
+
+    def place(self, folder: Any, topic: str = "context", **facts: Any) -> None:
+        """Record in which folder the program works from now on, with other facts of the session."""
+        self.log.files.work_in(folder)
+        self.facts(topic, {"cwd": folder, **facts})
+
+    def beside(self, path: Path) -> dict[str, Any]:
+        """The object in another file of the session, as JSON; an empty one if there is none."""
+        try:
+            value = json_document(path.read_bytes())
+        except (ValueError, OSError):
+            value = None
+        self.files += [str(path)] if path.is_file() else []
+        return mapping(value)
 
     def turn(self, turn_id: str) -> None:
         """Record that a turn begins."""
@@ -373,6 +421,37 @@ Maker = Callable[[Fields], Iterable[Part]]
 
 Handler = Callable[[SessionWriter, Fields, int], None]
 """Records one entry, from its fields and the number of its line."""
+
+
+def kinds(words: str, handler: Handler | None = None) -> dict[str, Handler | None]:
+    """The same handler for several kinds, separated by spaces: by default none, for kinds that become notes."""
+    return dict.fromkeys(words.split(), handler)
+
+
+def sets(*, skip: str = "", **keys: str) -> Handler:
+    """A handler that sets `title`, `model` or `parent` of the session, each from a key of the entry."""
+
+    def handler(writer: SessionWriter, entry: Fields, line: int) -> None:
+        for name, key in keys.items():
+            setattr(writer, name, entry.text(key) or getattr(writer, name))
+        entry.skip(*skip.split())
+
+    return handler
+
+
+def ends(status: str, reason: str = "") -> Handler:
+    """A handler that ends the open turn, if there is one, for the reason under that key of the entry."""
+
+    def handler(writer: SessionWriter, entry: Fields, line: int) -> None:
+        if writer.log.turn:
+            writer.end(status, entry.text(reason))
+
+    return handler
+
+
+def ignored(writer: SessionWriter, entry: Fields, line: int) -> None:
+    """A handler for entries that say only that something began or ended."""
+    entry.skip(*entry.value)
 
 
 def _are_results(parts: Iterable[Part]) -> bool:
