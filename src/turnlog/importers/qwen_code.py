@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..errors import FormatError
-from ..log.messages import Message, Outcome, ToolCall, ToolResult
+from ..log.messages import Message, Outcome, ToolResult
 from ..log.usage import tokens_billed
 from ..providers.google import PROVIDER
 from .fields import Fields, kind_of
@@ -21,7 +21,7 @@ from .json_values import items, mapping, objects, word
 from .protocol import Imported, Origin, hashed_id
 from .repeats import is_empty, result_text
 from .transcript import Transcript
-from .writing import Handler, SessionWriter
+from .writing import Handler, SessionWriter, kinds, sets
 
 _USAGE = {
     "input": "promptTokenCount toolUsePromptTokenCount",
@@ -36,6 +36,7 @@ _ENVELOPE = (
     *("uuid", "parentUuid", "sessionId", "timestamp", "type", "subtype", "version", "provenance", "promptId"),
     *("isSidechain", "daemonPromptId", "agentName", "agentId"),
 )
+_NOISE = "contextWindowSize responseParts titleSource"
 
 
 def read(origin: Origin) -> list[Imported]:
@@ -44,7 +45,7 @@ def read(origin: Origin) -> list[Imported]:
     lines = file.objects("record")
     if not any(word(line.value.get("type")) in (*_MOVING, "system") for line in lines):
         raise file.refused("record of qwen-code", "give a file of ~/.qwen/projects/*/chats")
-    writer = SessionWriter(file, "qwen-code", PROVIDER, envelope=_ENVELOPE)
+    writer = SessionWriter(file, "qwen-code", PROVIDER, envelope=_ENVELOPE, noise=_NOISE)
     for line in lines:
         entry = Fields(line.value)
         writer.id = writer.id or word(entry.value.get("sessionId"))
@@ -52,13 +53,9 @@ def read(origin: Origin) -> list[Imported]:
         kind = kind_of(entry, "type")
         kind = kind_of(entry, "subtype") if kind == "system" else kind
         _follow(writer, entry, kind, line.number)
+        folder, branch = entry.text("cwd"), entry.text("gitBranch")
         if kind in _MOVING:
-            place = {"cwd": word(line.value.get("cwd")), "gitBranch": word(line.value.get("gitBranch"))}
-            if place != writer.state.get("place"):
-                writer.state["place"] = place
-                writer.log.files.work_in(place["cwd"])
-                writer.facts("context", place)
-        entry.skip("cwd", "gitBranch")
+            writer.place(folder, gitBranch=branch)
         writer.take(entry, line.number, kind, _HANDLERS)
     writer.id = writer.id or (file.path.stem if file.path else hashed_id("qwen-code", lines[0].value))
     return [writer.done()]
@@ -80,28 +77,24 @@ def _messages(writer: SessionWriter, contents: list[Any], line: int) -> list[Mes
     """Contents of Google's API as messages; parts that cannot be read become notes and warnings."""
     messages: list[Message] = []
     for content in map(mapping, contents):
+        whole = _parsed(writer, content)
         parts = content.get("parts")
-        pieces: list[Any] = [[part] for part in items(parts)] or [parts]
-        messages += _parsed(writer, [content]) or [
-            message for piece in pieces for message in _part(writer, {**content, "parts": piece}, line)
-        ]
+        for piece in [] if whole else [[part] for part in items(parts)] or [parts]:
+            read = _parsed(writer, {**content, "parts": piece})
+            if not read and not is_empty(piece):
+                writer.log.unreadable(line, "a part of a message", piece)
+            whole += read
+        messages += whole
     return messages
 
 
-def _part(writer: SessionWriter, content: dict[str, Any], line: int) -> tuple[Message, ...]:
-    messages = _parsed(writer, [content])
-    if not messages and not is_empty(content["parts"]):
-        writer.log.unreadable(line, "a part of a message", content["parts"])
-    return messages
-
-
-def _parsed(writer: SessionWriter, contents: list[dict[str, Any]]) -> tuple[Message, ...]:
+def _parsed(writer: SessionWriter, content: dict[str, Any]) -> list[Message]:
     try:
-        parsed = PROVIDER.parse({"contents": contents})
+        parsed = PROVIDER.parse({"contents": [content]})
     except FormatError:
-        return ()
+        return []
     writer.log.blobs.update(parsed.blobs)
-    return tuple(message for message in parsed.messages if message.parts)
+    return [message for message in parsed.messages if message.parts]
 
 
 def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
@@ -114,8 +107,6 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
         writer.turn(f"line-{line}")
     model = entry.text("model")
     writer.model = model or writer.model
-    calls = writer.state.setdefault("calls", {})
-    calls.update({part.id: part for each in messages for part in each.parts if isinstance(part, ToolCall)})
     is_more = writer.state.get("record") == entry.value.get("uuid")
     writer.state["record"] = entry.value.get("uuid")
     for message in messages:
@@ -133,7 +124,6 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
 def _billed(writer: SessionWriter, entry: Fields) -> None:
     """Some servers count thoughts in the candidates: the total tells."""
     usage = mapping(entry.get("usageMetadata"))
-    entry.skip("contextWindowSize")
     known = tokens_billed(usage.get("promptTokenCount")) + tokens_billed(usage.get("candidatesTokenCount"))
     is_more = tokens_billed(usage.get("totalTokenCount")) > known
     writer.usage(usage, _WITH_THOUGHTS if is_more else _USAGE)
@@ -150,9 +140,9 @@ def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
         ]
         writer.say("user", parts, line, joined=True)
     call_id, display = ran.text("callId"), ran.value.get("resultDisplay")
-    ran.skip("responseParts")
-    before = mapping(display).get("originalContent")
-    if isinstance(before, str) and (path := _path(writer.state.get("calls", {}).get(call_id))):
+    before, call = mapping(display).get("originalContent"), writer.log.call(call_id)
+    if isinstance(before, str) and call is not None:
+        path = word(mapping(call.arguments).get("file_path"))
         writer.log.files.seen(path, before)
         ran.inside("resultDisplay").skip("originalContent", "newContent", "fileDiff", "fileName")
     told = "".join(result_text(message.parts) for message in messages)
@@ -162,30 +152,14 @@ def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
         writer.result(call_id, display or ran.get("error"), line, outcome=_OUTCOMES.get(status, "ok"))
 
 
-def _path(call: ToolCall | None) -> str:
-    return word(mapping(call.arguments).get("file_path")) if call is not None else ""
-
-
 def _compressed(writer: SessionWriter, entry: Fields, line: int) -> None:
     payload = entry.inside("systemPayload")
     shown = _messages(writer, objects(payload.get("compressedHistory")), line)
     info = mapping(payload.get("info"))
-    writer.flush()
     if info.get("compressionStatus") in (1, None) and shown and writer.log.messages:
-        writer.log.at(entry.value.get("timestamp"))
-        writer.log.compacted(1, writer.log.last, "qwen-code compressed", dict(info), shown)
+        writer.compact("qwen-code compressed", "", info, messages=shown)
     else:
         writer.note("compression", payload.value)
-
-
-def _titled(writer: SessionWriter, entry: Fields, line: int) -> None:
-    payload = entry.inside("systemPayload")
-    writer.title = payload.text("customTitle") or writer.title
-    payload.skip("titleSource")
-
-
-def _owned(writer: SessionWriter, entry: Fields, line: int) -> None:
-    writer.parent = entry.inside("systemPayload").text("parentSessionId") or writer.parent
 
 
 def _counted(writer: SessionWriter, entry: Fields, line: int) -> None:
@@ -196,21 +170,17 @@ def _counted(writer: SessionWriter, entry: Fields, line: int) -> None:
 
 
 _HANDLERS: dict[str, Handler | None] = {
-    "user": _said,
-    "assistant": _said,
+    **kinds("user assistant", _said),
     "tool_result": _returned,
-    "rewind": None,
     "chat_compression": _compressed,
-    "custom_title": _titled,
-    "parent_session": _owned,
+    "custom_title": sets(title="systemPayload.customTitle"),
+    "parent_session": sets(parent="systemPayload.parentSessionId"),
     "ui_telemetry": _counted,
-    **dict.fromkeys(
-        (
-            *("slash_command", "at_command", "session_source", "session_model", "session_approval_mode", "goal_state"),
-            *("attribution_snapshot", "file_history_snapshot", "notification", "background_task_completed"),
-            *("agent_bootstrap", "agent_retry", "agent_launch_prompt", "agent_session_ready", "branch_checkpoint"),
-            *("session_artifact_event", "session_artifact_snapshot", "session_sources_snapshot", "goal_turn_end"),
-            *("turn_result", "session_notes", "user_text_elements", "omni_recall", "session_execution_engine"),
-        )
+    **kinds(
+        "rewind slash_command at_command session_source session_model session_approval_mode goal_state "
+        "attribution_snapshot file_history_snapshot notification background_task_completed agent_bootstrap "
+        "agent_retry agent_launch_prompt agent_session_ready branch_checkpoint session_artifact_event "
+        "session_artifact_snapshot session_sources_snapshot goal_turn_end turn_result session_notes "
+        "user_text_elements omni_recall session_execution_engine"
     ),
 }

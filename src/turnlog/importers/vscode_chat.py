@@ -7,15 +7,12 @@ of them, is only in the metadata of an answer (`toolCallRounds`, `toolCallResult
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ..log.messages import Outcome, Part, Reasoning, Text
+from ..log.messages import Outcome, Reasoning, Text
 from ..log.records import FileChange
 from ..providers.openai_chat import PROVIDER
 from .fields import Fields, as_text
@@ -29,6 +26,9 @@ from .writing import Handler, SessionWriter
 _STATES = {"1": "completed", "2": "cancelled", "3": "failed"}
 """The `modelState` of a request that ended."""
 
+_NOISE = "cacheKey sessionId id toolInputRetry statefulMarker"
+_USAGE = {"input": "promptTokens", "output": "outputTokens|completionTokens"}
+
 
 def read(origin: Origin) -> list[Imported]:
     """The chat."""
@@ -36,14 +36,15 @@ def read(origin: Origin) -> list[Imported]:
     chat = Fields(_document(file))
     if not isinstance(chat.value.get("requests"), list):
         raise file.refused("request of a chat", "give a file of chatSessions, or an exported chat.json")
-    writer = SessionWriter(file, "vscode-chat", PROVIDER, envelope=("requestId", "timestamp", "responseId"))
+    writer = SessionWriter(
+        file, "vscode-chat", PROVIDER, envelope=("requestId", "timestamp", "responseId"), noise=_NOISE
+    )
     first = [mapping(request).get("requestId") for request in items(chat.value["requests"])[:1]]
     writer.id = chat.text("sessionId") or hashed_id("vscode-chat", first)
     writer.title = chat.text("customTitle", "computedTitle")
     writer.at(chat.get("creationDate"))
-    folder, writer.files = _folder(file.path)
-    writer.log.files.work_in(folder)
-    writer.facts("context", {"cwd": folder})
+    if file.path is not None:
+        writer.place(path_of(writer.beside(file.path.parent.parent / "workspace.json").get("folder")))
     chat.skip("lastMessageDate", "version")
     for number, request in enumerate(chat.each("requests"), 1):
         writer.at(request.get("timestamp"))
@@ -64,68 +65,32 @@ def _document(file: Transcript) -> Any:
         return file.document_or_rest("requests")
     root: dict[str, Any] = {}
     for line in file.objects("change"):
-        change = line.value
-        kind, path, value = change.get("kind"), change.get("k"), change.get("v")
-        if kind == 0 and isinstance(value, dict):
-            root = value
-        elif not _changed(root, kind, items(path), value, change.get("i")):
+        try:
+            root = _changed(root, line.value)
+        except (LookupError, TypeError, ValueError):
             file.warn(line.number, "left out: a change of something that is not in the chat", "entry")
     return root
 
 
-def _changed(root: Any, kind: Any, path: list[Any], value: Any, start: Any) -> bool:
-    """Apply a change at a path of keys: 1 sets, 2 appends to a list, which is cut before at `start`, 3 deletes. Returns
-    whether the place exists."""
-    *steps, key = path or [None]
+def _changed(root: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """The document after a change: 0 is a new one; at a path of keys, 1 sets, 2 appends to a list, which is cut before
+    at `i`, 3 deletes. Raises LookupError, TypeError or ValueError if the place does not exist."""
+    kind, value, holder = change.get("kind"), change.get("v"), cast(Any, root)
+    if kind == 0 and isinstance(value, dict):
+        return value
+    *steps, key = change["k"]
     for step in steps:
-        root = _at(root, step)
-    if isinstance(root, list) and type(key) is int and key == len(root):
-        root.append(None)
-    elif not (isinstance(root, dict) and isinstance(key, str)) and _at(root, key) is None:
-        return False
-    held = _at(root, key)
-    if kind == 2 and isinstance(held, (list, type(None))) and isinstance(value, (list, type(None))):
-        kept = items(held)[:start] if type(start) is int and start >= 0 else items(held)
-        root[key] = [*kept, *items(value)]
-    elif kind in (1, 3):
-        root[key] = value if kind == 1 else None
-    else:
-        return False
-    return True
-
-
-def _at(holder: Any, key: Any) -> Any:
-    if isinstance(holder, dict) and isinstance(key, str):
-        return holder.get(key)
-    return holder[key] if isinstance(holder, list) and type(key) is int and 0 <= key < len(holder) else None
-
-
-def _folder(path: Path | None) -> tuple[str, list[str]]:
-    """The workspace's folder, which the file `workspace.json` beside the folder of chats names, and that file."""
-    beside = path.parent.parent / "workspace.json" if path is not None else None
-    if beside is None or not beside.is_file():
-        return "", []
-    try:
-        facts = json.loads(beside.read_bytes())
-    except (ValueError, OSError, RecursionError):
-        facts = None
-    return path_of(mapping(facts).get("folder")), [str(beside)]
+        holder = holder[step]
+    if isinstance(holder, dict) is not isinstance(key, str) or kind not in (1, 2, 3):
+        raise TypeError
+    if isinstance(holder, list) and key == len(holder):
+        holder.append(None)
+    held = holder.get(key) if isinstance(holder, dict) else holder[key]
+    holder[key] = value if kind == 1 else (held or [])[: change.get("i")] + (value or []) if kind == 2 else None
+    return root
 
 
 # -- requests --------------------------------------------------------------------------------------
-
-
-class _Shown(Struct):
-    """What the editor shows of an answer: texts and thinking, and runs of tools, in order. `others` are parts that say
-    nothing, `edited` the files in which it shows changes."""
-
-    parts: list[Text | Reasoning | Fields] = field(default_factory=list)
-    others: list[Any] = field(default_factory=list)
-    edited: list[dict[str, Any]] = field(default_factory=list)
-
-    def runs(self) -> list[Fields]:
-        """The runs of tools."""
-        return [part for part in self.parts if isinstance(part, Fields)]
 
 
 def _request(writer: SessionWriter, request: Fields, line: int) -> None:
@@ -143,15 +108,18 @@ def _request(writer: SessionWriter, request: Fields, line: int) -> None:
     is_same = [mapping(part).get("text") for part in sent] == [text]
     attached = request.inside("variableData").get("variables")
     writer.note("request", {"attached": attached, "sent": None if is_same else sent})
-    shown = _shown(writer, request)
-    number = _rounds(writer, metadata, shown, source) or _as_shown(writer, shown, source)
-    writer.note("shown", {"parts": [*(run.value for run in shown.runs()), *shown.others]})
-    _edited(writer, shown, first)
+    shown, others, edited = _shown(writer, request)
+    runs = [part for part in shown if isinstance(part, Fields)]
+    number = _rounds(writer, metadata, shown, runs, source)
+    if not number:
+        number = 1 + len(runs)
+        _as_shown(writer, shown, source)
+    writer.note("shown", {"parts": [*(part.value for part in shown if isinstance(part, Fields)), *others]})
+    _edited(writer, edited, first)
     figures = metadata.value if "promptTokens" in metadata.value else request.inside("usage").value
-    output = "outputTokens" if "outputTokens" in figures else "completionTokens"
-    raw = {key: figures[key] for key in ("promptTokens", output) if key in figures}
-    writer.usage(raw, {"input": "promptTokens", "output": output}, incomplete=number > 1)
-    metadata.skip("promptTokens", "outputTokens", "cacheKey", "sessionId")
+    raw = {key: figures[key] for key in ("promptTokens", "outputTokens", "completionTokens") if key in figures}
+    writer.usage(raw, _USAGE, incomplete=number > 1)
+    metadata.skip("promptTokens", "outputTokens")
     _ended(writer, request)
     if request.get("shouldBeRemovedOnSend", "isHidden"):
         writer.flush()
@@ -162,15 +130,18 @@ def _ended(writer: SessionWriter, request: Fields) -> None:
     state, result = request.inside("modelState"), request.inside("result")
     writer.at(state.get("completedAt"))
     status = _STATES.get(as_text(state.get("value")), "")
-    status = "cancelled" if request.get("isCanceled") is True else status
     error = result.inside("errorDetails").text("message")
-    if error or status or result.value:
-        writer.end("failed" if error and status != "cancelled" else status or "completed", error)
+    if request.get("isCanceled") is True:
+        status = "cancelled"
+    elif error and status != "cancelled":
+        status = "failed"
+    if status or result.value:
+        writer.end(status or "completed", error)
 
 
-def _rounds(writer: SessionWriter, metadata: Fields, shown: _Shown, source: str) -> int:
+def _rounds(writer: SessionWriter, metadata: Fields, shown: _Shown, runs: list[Fields], source: str) -> int:
     """Record what the model said and was told, round by round; returns the number of rounds."""
-    results, runs, told = metadata.inside("toolCallResults"), shown.runs(), ""
+    results, told = metadata.inside("toolCallResults"), ""
     rounds = metadata.each("toolCallRounds")
     known = {_plain(call.get("id")) for each in rounds for call in objects(each.value.get("toolCalls"))}
     for number, each in enumerate(rounds):
@@ -179,22 +150,16 @@ def _rounds(writer: SessionWriter, metadata: Fields, shown: _Shown, source: str)
         calls = [called(call.text("id"), call.text("name"), call.get("arguments")) for call in each.each("toolCalls")]
         writer.flush()
         writer.at(each.get("timestamp"))
-        parts: list[Part] = [
-            *thoughts(thinking, PROVIDER.name, encrypted=thought.text("encrypted")),
-            *texts(text),
-            *calls,
-        ]
-        writer.say("assistant", parts, source=f"{source} round {number}")
+        thinking_parts = thoughts(thinking, PROVIDER.name, encrypted=thought.text("encrypted"))
+        writer.say("assistant", [*thinking_parts, *texts(text), *calls], source=f"{source} round {number}")
         for call in calls:
             run, content = _run_of(runs, call.id, known), results.get(call.id)
             said = _content(content) if content is not None else _told(run)
             if said or run.value:
                 writer.result(call.id, said, source=f"{source} round {number}", outcome=_outcome(run))
         told += "".join((thinking + text).split())
-        each.skip("id", "toolInputRetry", "statefulMarker")
-        thought.skip("id")
     writer.flush()
-    for part in shown.parts if rounds else ():  # the last words of an answer that was cut off
+    for part in shown if rounds else ():  # the last words of an answer that was cut off
         if not isinstance(part, Fields) and "".join(part.text.split()) not in told:
             writer.say("assistant", [part], source=source, joined=True)
     return len(rounds)
@@ -214,23 +179,21 @@ def _plain(call_id: Any) -> str:
     return word(call_id).partition("__vscode")[0]
 
 
-def _as_shown(writer: SessionWriter, shown: _Shown, source: str) -> int:
-    """Record an answer of which there is only what was shown; returns how many rounds it took at least."""
-    for part in shown.parts:
-        if isinstance(part, Fields):
-            details, about = mapping(part.value.get("resultDetails")), mapping(part.value.get("toolSpecificData"))
-            line = within(about, "commandLine", "original") or about.get("command")
-            given = {"command": line} if line else about.get("rawInput") or details.get("input") or {}
-            call_id = word(part.value.get("toolCallId"))
-            call = called(call_id, word(part.value.get("toolId")), given)
-            writer.say("assistant", [call], source=source, joined=True)
-            if part.value.get("isComplete") is not False:
-                told = _told(part) or _words(part.value.get("pastTenseMessage"))
-                writer.result(call_id, told, source=source, outcome=_outcome(part))
-        else:
+def _as_shown(writer: SessionWriter, shown: _Shown, source: str) -> None:
+    """Record an answer of which there is only what was shown."""
+    for part in shown:
+        if not isinstance(part, Fields):
             writer.say("assistant", [part], source=source, joined=True)
+            continue
+        run, call_id = part.value, word(part.value.get("toolCallId"))
+        line = within(run, "toolSpecificData", "commandLine", "original") or within(run, "toolSpecificData", "command")
+        given = within(run, "toolSpecificData", "rawInput") or within(run, "resultDetails", "input") or {}
+        call = called(call_id, word(run.get("toolId")), {"command": line} if line else given)
+        writer.say("assistant", [call], source=source, joined=True)
+        if run.get("isComplete") is not False:
+            told = _told(part) or _words(run.get("pastTenseMessage"))
+            writer.result(call_id, told, source=source, outcome=_outcome(part))
     writer.flush()
-    return 1 + len(shown.runs())
 
 
 def _outcome(run: Fields) -> Outcome:
@@ -266,8 +229,15 @@ def _texts_in(node: Any) -> Iterator[str]:
 # -- what was shown --------------------------------------------------------------------------------
 
 
-def _shown(writer: SessionWriter, request: Fields) -> _Shown:
-    shown = _Shown()
+_Shown = list[Text | Reasoning | Fields]
+"""What the editor shows of an answer: texts and thinking, and runs of tools, in order."""
+
+
+def _shown(writer: SessionWriter, request: Fields) -> tuple[_Shown, list[Any], list[dict[str, Any]]]:
+    """What was shown, the parts that say nothing, and the files in which changes were shown."""
+    shown: _Shown = []
+    others: list[Any] = []
+    edited: list[dict[str, Any]] = []
     parts = request.get("response")
     for part in [parts] if isinstance(parts, str) else items(parts):
         value = {"value": part} if isinstance(part, str) else mapping(part)
@@ -278,22 +248,22 @@ def _shown(writer: SessionWriter, request: Fields) -> _Shown:
             text = f"`{word(value.get('name')) or path_of(place) or path_of(place.get('location'))}`"
         if kind in ("", "markdownContent", "markdownVuln", "inlineReference", "thinking") and text:
             new = Reasoning(PROVIDER.name, text) if kind == "thinking" else Text(text)
-            last = shown.parts[-1] if shown.parts else None
+            last = shown[-1] if shown else None
             if isinstance(last, type(new)):
-                shown.parts[-1] = replace(last, text=last.text + text)
+                shown[-1] = replace(last, text=last.text + text)
             else:
-                shown.parts.append(new)
+                shown.append(new)
         elif kind in ("toolInvocationSerialized", "toolInvocation"):
-            shown.parts.append(Fields(value))
+            shown.append(Fields(value))
         elif kind == "textEditGroup":
-            shown.edited.append(value)
+            edited.append(value)
         elif not is_empty(value.get("value") if kind in ("", "thinking") else part):
-            shown.others.append(part)
+            others.append(part)
             if not kind:
                 writer.log.count("a part of an answer without a kind", 0)
     if not isinstance(parts, (str, list)) and not is_empty(parts):
         writer.log.count("an answer that is no list", 0, "entry")
-    return shown
+    return shown, others, edited
 
 
 def _words(value: Any) -> str:
@@ -301,11 +271,11 @@ def _words(value: Any) -> str:
     return "".join(map(word, value)) if isinstance(value, list) else word(value) or word(within(value, "value"))
 
 
-def _edited(writer: SessionWriter, shown: _Shown, first: int) -> None:
+def _edited(writer: SessionWriter, edited: list[dict[str, Any]], first: int) -> None:
     """Record the files that were shown as edited, and that no call tells of."""
     writer.flush()
     told = {draft.body.path for draft in writer.log.drafts[first - 1 :] if isinstance(draft.body, FileChange)}
-    for group in shown.edited:
+    for group in edited:
         path = path_of(group.get("uri"))
         if path and path not in told:
             writer.log.files.modified(path, None, None, 0)

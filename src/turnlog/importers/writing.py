@@ -429,11 +429,13 @@ def kinds(words: str, handler: Handler | None = None) -> dict[str, Handler | Non
 
 
 def sets(*, skip: str = "", **keys: str) -> Handler:
-    """A handler that sets `title`, `model` or `parent` of the session, each from a key of the entry."""
+    """A handler that sets `title`, `model` or `parent` of the session, each from a path of keys."""
 
     def handler(writer: SessionWriter, entry: Fields, line: int) -> None:
-        for name, key in keys.items():
-            setattr(writer, name, entry.text(key) or getattr(writer, name))
+        for name, path in keys.items():
+            *outer, key = path.split(".")
+            holder = entry.inside(*outer) if outer else entry
+            setattr(writer, name, holder.text(key) or getattr(writer, name))
         entry.skip(*skip.split())
 
     return handler
