@@ -6,14 +6,14 @@ The editor writes a result as a message too, the command line only in the state 
 
 from __future__ import annotations
 
-from ..log.messages import Message, Outcome, Part, Text
+from ..log.messages import Outcome, Part, Text
 from ..providers.openai_chat import PROVIDER
 from .fields import Fields
 from .json_values import items, mapping, objects, path_of, word
 from .parts import called, shown, thoughts
 from .protocol import Imported, Origin, hashed_id
 from .transcript import Transcript
-from .writing import Handler, SessionWriter
+from .writing import SessionWriter, kinds
 
 _USAGE = {
     "input": "promptTokens",
@@ -23,6 +23,7 @@ _USAGE = {
     "reasoning": "completionTokensDetails.reasoningTokens",
 }
 _OUTCOMES: dict[str, Outcome] = {"errored": "failed", "canceled": "canceled"}
+_NOISE = "role type index parsedArgs tool active endAt isGatheringContext prompt completion"
 _ENDED = ("done", "errored", "canceled")
 
 
@@ -32,13 +33,11 @@ def read(origin: Origin) -> list[Imported]:
     session = Fields(file.document_or_rest("history"))
     if not isinstance(session.value.get("history"), list):
         raise file.refused("history of Continue", "give a file of ~/.continue/sessions")
-    writer = SessionWriter(file, "continue", PROVIDER, envelope=("id", "timestamp"))
+    writer = SessionWriter(file, "continue", PROVIDER, envelope=("id", "timestamp"), noise=_NOISE)
     history = items(session.value["history"])
     writer.id = session.text("sessionId") or hashed_id("continue", history[:1])
     writer.title, writer.model = session.text("title"), session.text("chatModelTitle")
-    folder = path_of(session.get("workspaceDirectory"))
-    writer.log.files.work_in(folder)
-    writer.facts("context", {"cwd": folder, "mode": session.text("mode")})
+    writer.place(path_of(session.get("workspaceDirectory")), mode=session.text("mode"))
     results = [mapping(mapping(item).get("message")).get("toolCallId") for item in history]
     writer.state["results"] = list(filter(None, map(word, results)))
     writer.state["is_billed"] = bool(mapping(session.value.get("usage")))
@@ -52,93 +51,72 @@ def read(origin: Origin) -> list[Imported]:
     return [writer.done()]
 
 
-def _asked(writer: SessionWriter, item: Fields, number: int) -> None:
-    message = item.inside("message")
-    role, parts = message.text("role"), _parts(writer, message.get("content"))
-    if role == "user":
+def _item(writer: SessionWriter, item: Fields, number: int) -> None:
+    """An item with what every one may have: what was sent for it, its bill, a summary of all that was said."""
+    message, source = item.inside("message"), f"history[{number - 1}]"
+    parts = _parts(writer, message.get("content"))
+    if message.text("role") == "user":
         writer.turn(f"item-{number}")
-    writer.say(role, parts, source=f"history[{number - 1}]")
+    _ROLES[message.text("role")](writer, item, parts, source)
+    for log in item.each("promptLogs"):
+        writer.model = log.text("modelTitle", "model") or writer.model
+    usage = message.get("usage")
+    if not writer.state["is_billed"]:
+        _billed(writer, usage)
+    message.skip("id")
+    writer.compact("Continue compacted", item.text("conversationSummary"))
+
+
+def _asked(writer: SessionWriter, item: Fields, parts: list[Part], source: str) -> None:
+    writer.say(item.inside("message").text("role"), parts, source=source)
     writer.note("request", {"contextItems": item.get("contextItems")})
     if parts:
         item.skip("editorState")
-    _common(writer, item)
 
 
-def _thought(writer: SessionWriter, item: Fields, number: int) -> None:
+def _thought(writer: SessionWriter, item: Fields, parts: list[Part], source: str) -> None:
+    thinking = "\n".join(part.text for part in parts if isinstance(part, Text))
     message = item.inside("message")
-    thinking = "\n".join(part.text for part in _parts(writer, message.get("content")) if isinstance(part, Text))
-    about = {"signature": message.text("signature"), "encrypted": message.text("redactedThinking")}
-    message.skip("role")
-    writer.say("assistant", thoughts(thinking, PROVIDER.name, **about), source=f"history[{number - 1}]")
+    signature, encrypted = message.text("signature"), message.text("redactedThinking")
+    told = thoughts(thinking, PROVIDER.name, signature=signature, encrypted=encrypted)
+    writer.say("assistant", told, source=source)
     writer.state["thought"] = True
-    _common(writer, item)
 
 
-def _answered(writer: SessionWriter, item: Fields, number: int) -> None:
-    message, source = item.inside("message"), f"history[{number - 1}]"
-    message.skip("role")
-    writer.at(item.inside("reasoning").get("startAt"))
-    item.inside("reasoning").skip("active", "endAt")
-    thinking = item.inside("reasoning").text("text")
-    parts: list[Part] = [*thoughts(thinking, PROVIDER.name), *_parts(writer, message.get("content"))]
-    states = item.each("toolCallStates")
-    calls = message.each("toolCalls")
+def _answered(writer: SessionWriter, item: Fields, parts: list[Part], source: str) -> None:
+    reasoning, states = item.inside("reasoning"), item.each("toolCallStates")
+    writer.at(reasoning.get("startAt"))
+    parts = [*thoughts(reasoning.text("text"), PROVIDER.name), *parts]
+    calls = item.inside("message").each("toolCalls")
     made = {word(call.value.get("id")) for call in calls}
-    pairs = [(call, call) for call in calls] + [(state.inside("toolCall"), state) for state in states]
-    for call, holder in pairs:
-        call_id = call.text("id") or word(holder.value.get("toolCallId"))
-        function = call.inside("function")
-        call.skip("type", "index")
-        if call.value and (call in calls or call_id not in made):
+    for call, holder in [(call, call) for call in calls] + [(state.inside("toolCall"), state) for state in states]:
+        call_id, function = call.text("id") or word(holder.value.get("toolCallId")), call.inside("function")
+        if call.value and (holder is call or call_id not in made):
             parts.append(called(call_id, function.text("name"), function.get("arguments")))
         else:
             call.skip("function")
-    is_more = writer.state.pop("thought", False)
-    writer.say("assistant", parts, joined=is_more, source=source)
+    writer.say("assistant", parts, joined=writer.state.pop("thought", False), source=source)
     for state in states:
         _ran(writer, state, source)
-    _common(writer, item)
 
 
 def _ran(writer: SessionWriter, state: Fields, source: str) -> None:
     """The state of a call: its result, if no message has it."""
-    call_id, status = state.text("toolCallId"), state.text("status")
+    call_id, status, output = state.text("toolCallId"), state.text("status"), state.value.get("output")
     outcome = writer.state.setdefault("outcomes", {})[call_id] = _OUTCOMES.get(status, "ok")
-    state.skip("parsedArgs", "tool")
-    output = state.value.get("output")
-    if call_id in writer.state["results"]:
-        state.skip("output" if status in _ENDED else "")
-    elif output or status in _ENDED:
+    is_told = call_id in writer.state["results"]
+    if status in _ENDED or (output and not is_told):
         state.skip("output")
-        told = [word(each.get("content")) for each in objects(output)]
-        content = "\n".join(told) if told and all(told) else output
-        writer.result(call_id, content, source=source, outcome=outcome)
+        if not is_told:
+            told = [word(each.get("content")) for each in objects(output)]
+            content = "\n".join(told) if told and all(told) else output
+            writer.result(call_id, content, source=source, outcome=outcome)
 
 
-def _returned(writer: SessionWriter, item: Fields, number: int) -> None:
-    message = item.inside("message")
-    message.skip("role")
-    call_id = message.text("toolCallId")
+def _returned(writer: SessionWriter, item: Fields, parts: list[Part], source: str) -> None:
+    call_id = item.inside("message").text("toolCallId")
     outcome = writer.state.get("outcomes", {}).get(call_id, "ok")
-    content = tuple(_parts(writer, message.get("content")))
-    writer.result(call_id, content, source=f"history[{number - 1}]", outcome=outcome)
-    _common(writer, item)
-
-
-def _common(writer: SessionWriter, item: Fields) -> None:
-    """What every item may have: what was sent for it, its bill, a summary of all that was said."""
-    for log in item.each("promptLogs"):
-        writer.model = log.text("modelTitle", "model") or writer.model
-        log.skip("prompt", "completion")
-    usage = item.inside("message").get("usage")
-    if not writer.state["is_billed"]:
-        _billed(writer, usage)
-    item.skip("isGatheringContext")
-    item.inside("message").skip("id")
-    if summary := item.text("conversationSummary"):
-        writer.flush()
-        shown_instead = [Message("user", (Text(summary),), by_program=True)]
-        writer.log.compacted(1, writer.log.last, "Continue compacted", {}, shown_instead)
+    writer.result(call_id, tuple(parts), source=source, outcome=outcome)
 
 
 def _billed(writer: SessionWriter, usage: object) -> None:
@@ -154,10 +132,5 @@ def _parts(writer: SessionWriter, content: object) -> list[Part]:
     return parts
 
 
-_HANDLERS: dict[str, Handler | None] = {
-    "user": _asked,
-    "system": _asked,
-    "thinking": _thought,
-    "assistant": _answered,
-    "tool": _returned,
-}
+_ROLES = {"user": _asked, "system": _asked, "thinking": _thought, "assistant": _answered, "tool": _returned}
+_HANDLERS = kinds("user system thinking assistant tool", _item)

@@ -317,12 +317,14 @@ class SessionWriter:
     ) -> None:
         """Record that the model saw a summary, or `messages`, in place of records `first` to `last`, by
         default all; a note, if there are no messages yet. Without either nothing happened."""
-        self.flush()
         messages = messages or [Message("user", (part,), by_program=True) for part in texts(summary)]
-        if messages and self.log.messages:
+        if not messages:
+            return
+        self.flush()
+        if self.log.messages:
             self.log.at(self._time)
             self.log.compacted(first, last or self.log.last, reason, detail or {}, messages)
-        elif summary:
+        else:
             self.note("compaction", {"summary": summary})
 
     # -- records beside it -----------------------------------------------------------------------
