@@ -20,22 +20,16 @@ from .parts import called, shown, texts, thoughts
 from .printed import read_printed
 from .protocol import Imported, Origin, hashed_id
 from .transcript import Line, Transcript
-from .writing import Handler, SessionWriter
+from .writing import Handler, SessionWriter, ends, kinds
 
 _UNNAMED = lazy_pattern(r"(?i)new (?:session|chat)\b|cli session\b")
-_LEDGER = {
-    "input": "input_tokens",
-    "output": "output_tokens",
-    "cached": "cache_read_tokens",
-    "cache_write": "cache_write_tokens",
+_USAGE = {
+    "input": "input_tokens|inputTokens",
+    "output": "output_tokens|outputTokens",
+    "cached": "cache_read_tokens|cacheReadTokens",
+    "cache_write": "cache_write_tokens|cacheWriteTokens",
 }
-_METADATA = {
-    "input": "inputTokens",
-    "output": "outputTokens",
-    "cached": "cacheReadTokens",
-    "cache_write": "cacheWriteTokens",
-}
-_WHOLE = {field: f"accumulated_{key}" for field, key in _LEDGER.items()}
+_WHOLE = {field: f"accumulated_{keys.partition('|')[0]}" for field, keys in _USAGE.items()}
 _LASTING = ("session_type", "working_dir", "schedule_id", "project_id", "recipe_json")
 """Facts of a session that do not change while it runs: a session whose beginning changed would be imported again."""
 
@@ -51,14 +45,12 @@ def read(origin: Origin) -> Iterable[Imported]:
         lines = file.objects("line", file.lines(among_text=True))
         if any(within(line.value, "message", "content") is not None for line in lines):
             return read_printed(origin, "goose", "goose", PROVIDER, ("", ""), _EVENTS)
-        is_first = bool(lines) and "working_dir" in lines[0].value
-        value, lines = (lines[0].value, lines[1:]) if is_first else ({}, lines)
+        value = lines.pop(0).value if lines and "working_dir" in lines[0].value else {}
     lines = [line for line in lines if isinstance(line.value, dict)]
     if not any(isinstance(line.value.get("content"), list) for line in lines):
         raise file.refused("message of goose", "give sessions.db, an export as JSON, or a file of its sessions folder")
     name = file.path.stem if file.path is not None and "conversation" not in value else ""
-    session = word(value.get("id")) or name or hashed_id("goose", lines[0].value)
-    writer = _begun(file, {**value, "id": session})
+    writer = _begun(file, {**value, "id": word(value.get("id")) or name or hashed_id("goose", lines[0].value)})
     for line in lines:
         _take(writer, line.value, line.number)
     return [_done(writer, value)]
@@ -67,25 +59,27 @@ def read(origin: Origin) -> Iterable[Imported]:
 def _stored(file: SqliteTranscript) -> Iterator[Imported]:
     has_ledger = "session_id" in file.columns("usage_ledger")
     for row in file.owners("sessions", "messages"):
-        config = row.get("model_config_json")
-        writer = _begun(file, {**row, "model_config": file.json(config, "a model") if config else None})
+        writer = _begun(file, {**row, "model_config": _json(file, row.get("model_config_json"), "a model")})
         bills = list(file.rows("SELECT * FROM usage_ledger WHERE session_id = ? ORDER BY id", row["id"])) * has_ledger
         writer.state["has_bills"] = bool(bills)
         query = "SELECT * FROM messages WHERE session_id = ? ORDER BY created_timestamp, id"
         for message in file.rows(query, row["id"]):
-            what = f"message {message['id']} of session {row['id']!r}"
-            told = message.get("metadata_json")
-            while bills and _number(bills[0]["created_timestamp"]) < _number(message["created_timestamp"]):
+            what, created = f"message {message['id']} of session {row['id']!r}", message["created_timestamp"]
+            while bills and _number(bills[0]["created_timestamp"]) < _number(created):
                 _bill(writer, bills.pop(0))
             content = file.json(message["content_json"], f"the content of {what}")
             if not isinstance(content, list):
                 writer.log.count("a message whose content is no list", 0, "entry")
+            metadata = _json(file, message.get("metadata_json"), f"the metadata of {what}")
             facts = {"id": message.get("message_id") or f"message {message['id']}", "role": message["role"]}
-            metadata = file.json(told, f"the metadata of {what}") if told else None
-            _take(writer, {**facts, "created": message["created_timestamp"], "content": content, "metadata": metadata})
+            _take(writer, {**facts, "created": created, "content": content, "metadata": metadata})
         for bill in bills:
             _bill(writer, bill)
         yield _done(writer, row)
+
+
+def _json(file: SqliteTranscript, text: Any, what: str) -> Any:
+    return file.json(text, what) if text else None
 
 
 def _number(value: Any) -> float:
@@ -95,9 +89,8 @@ def _number(value: Any) -> float:
 
 def _bill(writer: SessionWriter, bill: Mapping[str, Any]) -> None:
     writer.at(bill.get("created_timestamp"))
-    model, cost = word(bill.get("model")), bill.get("cost")
-    vendor = writer.state["vendor"]
-    writer.usage(without(bill, ("id", "session_id")), _LEDGER, model=model, vendor=vendor, cost=cost)
+    about = {"model": word(bill.get("model")), "vendor": writer.state["vendor"], "cost": bill.get("cost")}
+    writer.usage(without(bill, ("id", "session_id")), _USAGE, **about)
 
 
 def _begun(file: Transcript, facts: Mapping[str, Any]) -> SessionWriter:
@@ -150,25 +143,24 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
     if is_new:
         writer.flush()
     blocks = [Fields(block) for block in items(entry.get("content"))]
-    kinds = {kind_of(block, "type") for block in blocks}
-    if is_new and role == "user" and kinds & {"text", "image"} and not is_hidden:
+    kinds_here = {kind_of(block, "type") for block in blocks}
+    if is_new and role == "user" and kinds_here & {"text", "image"} and not is_hidden:
         writer.state["turns"] = writer.state.get("turns", 0) + 1
         writer.turn(f"turn-{writer.state['turns']}")  # older files have no ids, and are read by the database, too
-    inference = metadata.inside("inference")
+    inference, usage = metadata.inside("inference"), metadata.get("usage")
     model = inference.text("resolvedModel", "requestedModel")
-    writer.state |= {"message": name, "role": role, "about": {"source": name, "by_program": is_hidden}}
     if role == "assistant":
         writer.model = model or writer.model
-    writer.state["vendor"] = inference.text("provider") or writer.state.get("vendor", "")
-    if not is_seen and any(_BLOCKS.get(kind) for kind in kinds):
+    vendor = inference.text("provider") or writer.state.get("vendor", "")
+    about = {"source": name, "by_program": is_hidden}
+    writer.state |= {"message": name, "role": role, "about": about, "vendor": vendor}
+    if not is_seen and any(_BLOCKS.get(kind) for kind in kinds_here):
         writer.state.setdefault("hidden", writer.log.last + 1)
     for block in blocks:
         writer.take(block, line, kind_of(block, "type"), _BLOCKS)
-    usage = metadata.get("usage")
-    if not writer.state.get("has_bills"):
-        cost, vendor = within(usage, "cost"), writer.state["vendor"]
-        writer.usage(usage, _METADATA, model=model, vendor=vendor, cost=cost)
-        writer.state["is_billed"] = writer.state.get("is_billed") or bool(usage)
+    if usage and not writer.state.get("has_bills"):
+        writer.usage(usage, _USAGE, model=model, vendor=vendor, cost=within(usage, "cost"))
+        writer.state["is_billed"] = True
 
 
 def _put(writer: SessionWriter, parts: Any) -> None:
@@ -220,21 +212,19 @@ def _called(writer: SessionWriter, block: Fields, line: int) -> None:
 def _returned(writer: SessionWriter, block: Fields, line: int) -> None:
     result = block.inside("toolResult")
     given = result.get("value", "Ok") if result.value else block.get("toolResult")
-    error = result.get("error", "Err")
-    result.skip("status")
-    content = given.get("content") if isinstance(given, dict) else given
-    is_failed = bool(error) or within(given, "isError") is True or result.value.get("status") == "error"
+    error, status = result.get("error", "Err"), result.text("status")
+    content, rest = given, {}
     if isinstance(given, dict):
         rest = without(given, ("content", "isError"))
-        content = content or rest.pop("structuredContent", None)
-        writer.note("toolResponse", rest)
-    for_model = [_plain(each) for each in items(content) if _is_for_model(each)]
+        content = given.get("content") or rest.pop("structuredContent", None)
+    writer.note("toolResponse", rest)
+    said = [_plain(each) for each in items(content) if _is_for_model(each)]
     for each in items(content):
-        if not _is_for_model(each) and _plain(each) not in for_model:
+        if not _is_for_model(each) and _plain(each) not in said:
             writer.note("toolResponse", {"for_user": each})
-    said = for_model if isinstance(content, list) else content
+    said += [each for each in (None if isinstance(content, list) else content, error) if each]
+    is_failed = bool(error) or within(given, "isError") is True or status == "error"
     outcome: Outcome = "failed" if is_failed else "ok"
-    said = [*(said if isinstance(said, list) else filter(None, [said])), error] if error else said
     writer.result(as_text(block.value.get("id")), said, outcome=outcome, source=writer.state["message"])
 
 
@@ -251,15 +241,15 @@ def _plain(block: Any) -> Any:
     return without(block, ("annotations", "_meta")) if isinstance(block, dict) else block
 
 
-_MESSAGES: dict[str, Handler | None] = {"user": _said, "assistant": _said}
+_MESSAGES = kinds("user assistant", _said)
 _BLOCKS: dict[str, Handler | None] = {
     "text": _text,
     "image": _image,
-    **dict.fromkeys(("thinking", "redactedThinking", "reasoning"), _thought),
-    **dict.fromkeys(("toolRequest", "frontendToolRequest"), _called),
+    **kinds("thinking redactedThinking reasoning", _thought),
+    **kinds("toolRequest frontendToolRequest", _called),
     "toolResponse": _returned,
-    **dict.fromkeys(("toolConfirmationRequest", "actionRequired", "systemNotification", "contextLengthExceeded")),
-    **dict.fromkeys(("summarizationRequested", "conversationCompacted")),
+    **kinds("toolConfirmationRequest actionRequired systemNotification contextLengthExceeded"),
+    **kinds("summarizationRequested conversationCompacted"),
 }
 
 
@@ -276,9 +266,8 @@ def _printed(writer: SessionWriter, event: Fields, line: int) -> None:
 def _completed(writer: SessionWriter, event: Fields, line: int) -> None:
     usage = {key: event.get(key) for key in ("input_tokens", "output_tokens", "total_tokens")}
     if not writer.state.get("is_billed"):
-        writer.usage(usage, _LEDGER, vendor=writer.state.get("vendor", ""))
-    if writer.log.turn:
-        writer.end("completed")
+        writer.usage(usage, _USAGE, vendor=writer.state.get("vendor", ""))
+    ends("completed")(writer, event, line)
 
 
 def _failed(writer: SessionWriter, event: Fields, line: int) -> None:

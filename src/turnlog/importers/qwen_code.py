@@ -78,8 +78,8 @@ def _messages(writer: SessionWriter, contents: list[Any], line: int) -> list[Mes
     messages: list[Message] = []
     for content in map(mapping, contents):
         whole = _parsed(writer, content)
-        parts = content.get("parts")
-        for piece in [] if whole else [[part] for part in items(parts)] or [parts]:
+        pieces: list[Any] = [[part] for part in items(content.get("parts"))] or [content.get("parts")]
+        for piece in [] if whole else pieces:
             read = _parsed(writer, {**content, "parts": piece})
             if not read and not is_empty(piece):
                 writer.log.unreadable(line, "a part of a message", piece)
