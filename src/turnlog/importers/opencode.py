@@ -18,7 +18,7 @@ from ..providers.openai_chat import PROVIDER
 from .databases import SqliteTranscript, is_database, read_database
 from .fields import Fields, kind_of
 from .json_values import mapping, objects, within, word
-from .opencode_words import ENTRIES, MESSAGES
+from .opencode_words import ENTRIES, NOISE
 from .protocol import Imported, Origin, contents, hashed_id
 from .transcript import Transcript, json_document
 from .writing import SessionWriter
@@ -79,7 +79,7 @@ def _write_rows(writer: SessionWriter, file: SqliteTranscript, session: str) -> 
         info = mapping(file.json(row["data"], what))
         found = [file.json(part["data"], f"a part of {what}") for part in file.rows(parts, row["id"])]
         time = {"created": row["time_created"]}
-        _message(writer, {"role": "unknown", "time": time, **info, "id": row["id"]}, objects(found))
+        _message(writer, {"time": time, **info, "id": row["id"]}, objects(found))
     there = "SELECT 1 FROM message WHERE id = part.message_id"
     alone = f"SELECT data FROM part WHERE session_id = ? AND NOT EXISTS ({there})"
     for part in file.rows(alone, session):
@@ -137,14 +137,14 @@ def _loaded(writer: SessionWriter, folder: Path) -> list[dict[str, Any]]:
 
 
 def _begun(file: Transcript, facts: Mapping[str, Any]) -> SessionWriter:
-    writer = SessionWriter(file, "opencode", PROVIDER, envelope=("type", "id", "sessionID", "messageID"))
+    envelope = ("type", "role", "id", "sessionID", "messageID")
+    writer = SessionWriter(file, "opencode", PROVIDER, envelope=envelope, noise=NOISE)
     writer.id = word(facts.get("id"))
     writer.parent = word(facts.get("parent_id")) or word(facts.get("parentID"))
     title = word(facts.get("title"))
     writer.title = "" if _UNNAMED.match(title) else title
     writer.at(facts.get("time_created") or within(facts, "time", "created"))
-    writer.log.files.work_in(facts.get("directory"))
-    writer.facts("opencode", {"cwd": facts.get("directory"), **{key: facts.get(key) for key in _LASTING}})
+    writer.place(facts.get("directory"), "opencode", **{key: facts.get(key) for key in _LASTING})
     return writer
 
 
@@ -162,26 +162,13 @@ def _done(writer: SessionWriter, facts: Mapping[str, Any]) -> Imported:
 
 def _message(writer: SessionWriter, info: Mapping[str, Any], parts: list[dict[str, Any]], line: int = 0) -> None:
     """Record a message of before 2.0 with its parts."""
-    entry = Fields(info)
-    _begin(writer, entry, info.get("time"))
-    writer.state["parts"] = [(Fields(part), kind_of(Fields(part), "type")) for part in parts]
-    writer.take(entry, line, kind_of(entry, "role"), MESSAGES)
-    for part, kind in writer.state.pop("parts", []):  # of a message of an unknown role
-        writer.note(kind, dict(part.value))
-        writer.log.count("a part of a message of an unknown role; it is kept as a note", line)
+    _entry(writer, {**info, "type": word(info.get("role")) or "unknown", "content": parts}, line)
 
 
 def _entry(writer: SessionWriter, value: Mapping[str, Any], line: int = 0) -> None:
-    """Record an entry of 2.0."""
     entry = Fields(value)
-    entry.skip("time", "time_created", "time_updated", "seq")
-    _begin(writer, entry, value.get("time"), value.get("time_created"))
-    writer.take(entry, line, kind_of(entry, "type"), ENTRIES)
-
-
-def _begin(writer: SessionWriter, entry: Fields, times: Any, stored: Any = None) -> None:
     writer.flush()
-    writer.at(within(times, "created") or stored)
-    name = entry.text("id")
-    writer.state["id"] = name
+    writer.at(within(value, "time", "created") or value.get("time_created"))
+    name = writer.state["id"] = entry.text("id")
     writer.state.setdefault("first", {}).setdefault(name, writer.log.last + 1)
+    writer.take(entry, line, kind_of(entry, "type"), ENTRIES)

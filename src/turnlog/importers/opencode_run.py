@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..providers.openai_chat import PROVIDER
 from .fields import Fields, kind_of
-from .opencode_words import PARTS, answers, end_answer
+from .opencode_words import NOISE, PARTS, answers, end_answer
 from .printed import read_printed
 from .protocol import Imported, Origin
 from .writing import Handler, SessionWriter
@@ -13,7 +13,8 @@ from .writing import Handler, SessionWriter
 
 def read(origin: Origin) -> list[Imported]:
     """A session for each that the program worked in."""
-    return read_printed(origin, "opencode-run", "opencode", PROVIDER, ("step_start", "sessionID"), _HANDLERS, _ended)
+    begins = ("step_start", "sessionID")
+    return read_printed(origin, "opencode-run", "opencode", PROVIDER, begins, _HANDLERS, _ended, NOISE)
 
 
 def _part(writer: SessionWriter, event: Fields, line: int) -> None:

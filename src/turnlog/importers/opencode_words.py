@@ -1,16 +1,19 @@
-"""What opencode writes: messages and parts in its first generation, entries in its second."""
+"""What opencode writes: entries with blocks. Those of its first generation are messages with parts, which are read as
+entries, too: the role is the kind, and the parts are the `content`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from ..log.messages import Outcome
 from ..log.usage import tokens_billed
 from .edits import KnownChange
 from .fields import Fields, kind_of
-from .json_values import items, within, word
+from .json_values import items, objects, within, word
 from .parts import called, shown, texts, thoughts
-from .writing import Handler, SessionWriter
+from .writing import Handler, SessionWriter, kinds
 
 USAGE = {
     "input": "input cache.read cache.write",
@@ -21,46 +24,108 @@ USAGE = {
 }
 """Figures of opencode: its input is without the cache, its output without the reasoning."""
 
+NOISE = (
+    "time time_created time_updated seq parentID mode variant shellID callIDs snapshot executed provider raw title "
+    "filepath truncated todos preview"
+)
+"""Keys of blocks and entries that say nothing, or repeat a call or its result."""
+_SAID = ("text", "file", "subtask")
 _GOES_ON = ("tool-calls", "unknown")
 _ENDS = {"succeeded": "completed", "failed": "failed", "interrupted": "cancelled"}
 
 
-# -- messages of the first generation --------------------------------------------------------------
+# -- entries ---------------------------------------------------------------------------------------
 
 
-def _user(writer: SessionWriter, info: Fields, line: int) -> None:
-    parts = writer.state.pop("parts")
-    said = [part for part, kind in parts if kind in ("text", "file", "subtask") and not part.value.get("synthetic")]
-    if said:
-        writer.turn(writer.state["id"])
-    answers(writer, "", "", "")  # for parts that only answers have
+def _asked(writer: SessionWriter, entry: Fields, line: int) -> None:
+    text, files = entry.text("text"), entry.get("files")
+    given = [{"type": "text", "text": text}] * bool(text) + [{"type": "file", **file} for file in objects(files)]
+    blocks = [Fields(block) for block in (*items(entry.get("content")), *given)]
+    answers(writer, "", "", "")  # for blocks that only answers have
     writer.state |= {"role": "user", "is_synthetic": False}
-    info.skip("time", "tools", "agent", "model")  # each answer names its own
-    for part, kind in parts:
-        writer.take(part, line, kind, PARTS)
+    if any(block.value.get("type") in _SAID and not block.value.get("synthetic") for block in blocks):
+        writer.turn(writer.state["id"])
+    _take(writer, blocks, line)
     _results(writer)
-    about = info.inside("summary")
+    entry.skip("tools", "agent", "model")  # each answer names its own
+    about = entry.inside("summary")
     about.skip("diffs")  # change while the turn runs; calls tell of them
-    writer.note("user", {"title": about.text("title"), "body": about.text("body"), "system": info.text("system")})
+    writer.note("user", {"title": about.text("title"), "body": about.text("body"), "system": entry.text("system")})
 
 
-def _assistant(writer: SessionWriter, info: Fields, line: int) -> None:
-    answers(writer, info.text("modelID"), info.text("providerID"), info.text("finish"))
-    info.skip("time", "parentID", "mode", "agent", "variant")
-    path = info.get("path")
-    writer.log.files.work_in(within(path, "cwd"))
-    error, parts = info.inside("error"), writer.state.pop("parts")
-    reason = error.inside("data").text("message") or error.text("name")
-    writer.state["is_summary"] = info.get("summary") is True and not reason
-    for part, kind in parts:
-        writer.take(part, line, kind, PARTS)
-    end_answer(writer, info, reason, error.text("name") == "MessageAbortedError")
+def _take(writer: SessionWriter, blocks: Iterable[Fields], line: int) -> None:
+    for block in blocks:
+        writer.take(block, line, kind_of(block, "type"), PARTS)
+
+
+def _answered(writer: SessionWriter, entry: Fields, line: int) -> None:
+    model, error = entry.inside("model"), entry.inside("error")
+    vendor = entry.text("providerID") or model.text("providerID")
+    answers(writer, entry.text("modelID") or model.text("modelID", "id"), vendor, entry.text("finish"))
+    entry.skip("agent")
+    writer.log.files.work_in(within(entry.get("path"), "cwd"))
+    name = error.text("name", "type")
+    reason = error.inside("data").text("message") or error.text("message") or name
+    writer.state["is_summary"] = entry.get("summary") is True and not reason
+    _take(writer, map(Fields, items(entry.get("content"))), line)
+    end_answer(writer, entry, reason, "abort" in name.lower())
+
+
+def _told(writer: SessionWriter, entry: Fields, line: int) -> None:
+    writer.say("user", texts(entry.text("text")), line, by_program=True, source=writer.state["id"])
+
+
+def _instructed(writer: SessionWriter, entry: Fields, line: int) -> None:
+    writer.say("system", texts(entry.text("text")), line, source=writer.state["id"])
+
+
+def _ran(writer: SessionWriter, entry: Fields, line: int) -> None:
+    """A command that the user ran; the model sees it as the user's words."""
+    said = "\n".join(filter(None, (f"$ {entry.text('command')}", entry.text("output"))))
+    writer.say("user", texts(said), line, source=writer.state["id"])
+
+
+def _summarised(writer: SessionWriter, entry: Fields, line: int) -> None:
+    answers(writer, "", "", "")
+    summary, recent = entry.text("summary"), entry.text("recent")
+    if entry.text("status") in ("", "completed"):
+        _compact(writer, "\n\n".join(filter(None, (summary, recent))), line)
+    else:
+        writer.note("compaction", {"summary": summary, "recent": recent})
+    _bill(writer, entry.get("tokens"), entry.get("cost"), word(writer.state["id"]))
+
+
+def _switched(writer: SessionWriter, entry: Fields, line: int) -> None:
+    writer.log.files.work_in(entry.inside("location").text("directory"))
+    writer.facts("switched", {key: entry.get(key) for key in ("agent", "model", "location")})
+
+
+def _idle(writer: SessionWriter, entry: Fields, line: int) -> None:
+    outcome = entry.text("outcome")
+    if writer.log.turn:
+        writer.end(_ENDS.get(outcome, outcome or "completed"))
+
+
+ENTRIES: dict[str, Handler | None] = {
+    "user": _asked,
+    "assistant": _answered,
+    **kinds("synthetic skill", _told),
+    "system": _instructed,
+    "shell": _ran,
+    "compaction": _summarised,
+    **kinds("agent-switched model-switched location-switched", _switched),
+    "idle": _idle,
+}
+
+
+# -- answers ---------------------------------------------------------------------------------------
 
 
 def answers(writer: SessionWriter, model: str, vendor: str, stop: str) -> None:
     """Set what the parts of an answer need to know of it."""
     about = {"model": model, "stop": stop}
     writer.state |= {"role": "assistant", "vendor": vendor, "about": about, "results": [], "steps": []}
+    writer.state["is_summary"] = False
 
 
 def end_answer(writer: SessionWriter, info: Fields, reason: str, is_aborted: bool) -> None:
@@ -94,15 +159,11 @@ def _results(writer: SessionWriter) -> None:
     writer.flush()
 
 
-MESSAGES: dict[str, Handler | None] = {"user": _user, "assistant": _assistant}
-
-
 # -- parts -----------------------------------------------------------------------------------------
 
 
 def _text(writer: SessionWriter, part: Fields, line: int) -> None:
     text, is_synthetic = part.text("text"), part.get("synthetic") is True
-    part.skip("time")
     if part.get("ignored") is True:
         writer.note("ignored", {"text": text})
     elif writer.state["role"] == "user":
@@ -137,25 +198,19 @@ def _compact(writer: SessionWriter, summary: str, line: int) -> None:
 
 
 def _reasoning(writer: SessionWriter, part: Fields, line: int) -> None:
-    part.skip("time")
-    signature = part.inside("metadata", "anthropic").text("signature")
-    api = writer.api_of(writer.state.get("vendor", ""))
+    signature = part.inside("metadata", "anthropic").text("signature") or part.inside("native").text("signature")
+    api = writer.api_of(writer.state["vendor"])
     if writer.state["role"] == "assistant":
         _say(writer, thoughts(part.text("text"), api, signature=signature))
 
 
 def _tool(writer: SessionWriter, part: Fields, line: int) -> None:
-    part.inside("state").skip("title", "time")
-    compacted = part.inside("state", "time").get("compacted")
-    writer.note("tool", {"call_id": part.text("callID"), "compacted": compacted} if compacted else None)
-    _call(writer, part.text("callID"), part.text("tool"), part.inside("state"))
-
-
-def _call(writer: SessionWriter, call_id: str, name: str, state: Fields) -> None:
+    state, call_id, name = part.inside("state"), part.text("callID", "id"), part.text("tool", "name")
+    compacted = within(state.value, "time", "compacted")
+    writer.note("tool", {"call_id": call_id, "compacted": compacted} if compacted else None)
     arguments = state.get("input")
     status, error, more = state.text("status"), state.get("error"), state.inside("metadata")
     if status in ("pending", "streaming"):
-        state.skip("raw")
         writer.log.count("a call whose arguments had not arrived", 0, "nothing")
         return
     _say(writer, [called(call_id, name, arguments)])
@@ -181,7 +236,7 @@ def _content(content: list[Any]) -> Any:
 def _change(metadata: Fields) -> KnownChange | None:
     """What a tool that edits a file says of its change."""
     whole, diff, exists = metadata.get("filediff"), metadata.text("diff"), metadata.get("exists")
-    metadata.skip("filepath", "truncated", "todos", "output", "preview")  # repeat the arguments or the result
+    metadata.skip("output")
     before, after = within(whole, "before"), within(whole, "after")
     if isinstance(before, str) and isinstance(after, str):
         return KnownChange(before, after, is_new=exists is False)
@@ -206,7 +261,6 @@ def _file(writer: SessionWriter, part: Fields, line: int) -> None:
 
 
 def _began(writer: SessionWriter, part: Fields, line: int) -> None:
-    part.skip("snapshot")
     writer.flush()
     if writer.state["role"] == "assistant":
         _results(writer)
@@ -214,7 +268,7 @@ def _began(writer: SessionWriter, part: Fields, line: int) -> None:
 
 def _finished(writer: SessionWriter, part: Fields, line: int) -> None:
     """The end of a step. If steps have usage, that of the message is only the last one's."""
-    part.skip("snapshot", "reason")
+    part.skip("reason")
     tokens, cost = part.get("tokens"), part.get("cost")
     if writer.state["role"] == "assistant" and tokens_billed(within(tokens, "output")):
         writer.state["steps"].append((tokens, cost))
@@ -237,89 +291,5 @@ PARTS: dict[str, Handler | None] = {
     "step-finish": _finished,
     "compaction": _compaction,
     "subtask": _subtask,
-    **dict.fromkeys(("snapshot", "patch", "agent", "retry")),
-}
-
-
-# -- entries of the second generation --------------------------------------------------------------
-
-
-def _asked(writer: SessionWriter, entry: Fields, line: int) -> None:
-    writer.turn(writer.state["id"])
-    writer.state |= {"role": "user", "is_synthetic": False}
-    _text(writer, entry, line)
-    for file in entry.each("files"):
-        _file(writer, file, line)
-
-
-def _told(writer: SessionWriter, entry: Fields, line: int) -> None:
-    writer.say("user", texts(entry.text("text")), line, by_program=True, source=writer.state["id"])
-
-
-def _instructed(writer: SessionWriter, entry: Fields, line: int) -> None:
-    writer.say("system", texts(entry.text("text")), line, source=writer.state["id"])
-
-
-def _ran(writer: SessionWriter, entry: Fields, line: int) -> None:
-    """A command that the user ran; the model sees it as the user's words."""
-    entry.skip("shellID", "callID")
-    said = "\n".join(filter(None, (f"$ {entry.text('command')}", entry.text("output"))))
-    writer.say("user", texts(said), line, source=writer.state["id"])
-
-
-def _answered(writer: SessionWriter, entry: Fields, line: int) -> None:
-    model, error = entry.inside("model"), entry.inside("error")
-    answers(writer, model.text("id"), model.text("providerID"), entry.text("finish"))
-    model.skip("variant")
-    entry.skip("agent", "snapshot")
-    for block in entry.each("content"):
-        kind = kind_of(block, "type")
-        if kind == "text":
-            _say(writer, texts(block.text("text")))
-        elif kind == "reasoning":
-            api = writer.api_of(writer.state["vendor"])
-            _say(writer, thoughts(block.text("text"), api, signature=word(within(block.value, "native", "signature"))))
-        elif kind == "tool":
-            block.skip("time", "executed", "provider")
-            _call(writer, block.text("id"), block.text("name"), block.inside("state"))
-        else:
-            writer.log.count(f"a block of type {kind!r}; it is kept as a note", line)
-            writer.note(kind, dict(block.value))
-            block.skip(*block.value)
-        block.skip("type")
-    reason = error.text("message") or error.inside("data").text("message") or error.text("name", "type")
-    end_answer(writer, entry, reason, "abort" in error.text("name", "type").lower())
-
-
-def _summarised(writer: SessionWriter, entry: Fields, line: int) -> None:
-    answers(writer, "", "", "")
-    summary, recent = entry.text("summary"), entry.text("recent")
-    if entry.text("status") in ("", "completed"):
-        _compact(writer, "\n\n".join(filter(None, (summary, recent))), line)
-    else:
-        writer.note("compaction", {"summary": summary, "recent": recent})
-    _bill(writer, entry.get("tokens"), entry.get("cost"), word(writer.state["id"]))
-
-
-def _switched(writer: SessionWriter, entry: Fields, line: int) -> None:
-    writer.log.files.work_in(entry.inside("location").text("directory"))
-    writer.facts("switched", {key: entry.get(key) for key in ("agent", "model", "location")})
-
-
-def _idle(writer: SessionWriter, entry: Fields, line: int) -> None:
-    outcome = entry.text("outcome")
-    if writer.log.turn:
-        writer.end(_ENDS.get(outcome, outcome or "completed"))
-
-
-ENTRIES: dict[str, Handler | None] = {
-    "user": _asked,
-    "synthetic": _told,
-    "skill": _told,
-    "system": _instructed,
-    "shell": _ran,
-    "assistant": _answered,
-    "compaction": _summarised,
-    **dict.fromkeys(("agent-switched", "model-switched", "location-switched"), _switched),
-    "idle": _idle,
+    **kinds("snapshot patch agent retry"),
 }

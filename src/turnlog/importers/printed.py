@@ -22,6 +22,7 @@ def read_printed(
     begins: tuple[str, str],
     handlers: Mapping[str, Handler | None],
     finish: Callable[[SessionWriter], None] = SessionWriter.flush,
+    noise: str = "",
 ) -> list[Imported]:
     """The sessions of a file. `begins` are the kind of the line that begins a run, and its key for the id. `finish` is
     called for each session when all lines were read."""
@@ -38,7 +39,8 @@ def read_printed(
         if writer is None or kind == kind_of_start:
             session = entry.text(key) if kind == kind_of_start else ""
             if writer is None or session not in ("", writer.id):
-                writer = writers.get(session) or SessionWriter(file, form, provider, agent=agent, beside=bool(writers))
+                new = SessionWriter(file, form, provider, agent=agent, beside=bool(writers), noise=noise)
+                writer = writers.get(session) or new
                 writer.id = writer.id or session or hashed_id(form, line.value)
                 writers[writer.id] = writer
         writer.at(entry.get("timestamp"))
