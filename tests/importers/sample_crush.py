@@ -116,6 +116,6 @@ SAMPLE = Sample(
           (SELECT count(*) FROM p WHERE kind = 'tool_result') AS results,
           0 AS input, 0 AS output""",
     path="work/fjords/.crush/crush.db",
-    warned=("'later'", "a message of an unknown role", "without an answer"),
+    warned=("'later'", "an entry of type 'narrator'", "without an answer"),
     silent=("New Agent Session", json.dumps(_EDITED), json.dumps(_WRITTEN), json.dumps(_LISTED)),
 )

@@ -7,12 +7,9 @@ database has what a session cost, its subagents included, and the tokens of its 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from ..log.messages import Outcome, Text
-from ..log.records import UsageRecord
-from ..log.usage import Usage
 from ..providers.openai_chat import PROVIDER
 from .databases import SqliteTranscript, read_database
 from .edits import KnownChange
@@ -20,8 +17,9 @@ from .fields import Fields, kind_of
 from .json_values import items, mapping, without, word
 from .parts import called, media, texts, thoughts
 from .protocol import Imported, Origin
-from .writing import DEAREST, Handler, SessionWriter
+from .writing import DEAREST, Handler, SessionWriter, kinds
 
+_NOISE = "created_at updated_at finished_at started_at provider model type finished provider_executed detail"
 _UNNAMED = ("New Session", "Untitled Session", "New Agent Session")
 _ENDS = {"end_turn": "completed", "max_tokens": "completed", "canceled": "cancelled"}
 _FAILED = ("error", "content_filter", "permission_denied")
@@ -41,13 +39,12 @@ def _stored(file: SqliteTranscript) -> Iterator[Imported]:
     path = file.path
     folder = str(path.absolute().parent.parent) if path is not None and path.parent.name == ".crush" else ""
     for row in file.owners("sessions", "messages"):
-        writer = SessionWriter(file, "crush", PROVIDER, envelope=("id", "session_id"))
+        writer = SessionWriter(file, "crush", PROVIDER, envelope=("id", "session_id"), noise=_NOISE)
         writer.id, writer.parent = row["id"], word(row.get("parent_session_id"))
         title = word(row.get("title"))
         writer.title = "" if title.startswith(_UNNAMED) else title
         writer.at(row.get("created_at"))
-        writer.log.files.work_in(folder)
-        writer.facts("crush", {"cwd": folder})
+        writer.place(folder, "crush")
         writer.state["summary"] = row.get("summary_message_id")
         messages = "SELECT * FROM messages WHERE session_id = ? ORDER BY created_at, rowid"
         for message in file.rows(messages, row["id"]):
@@ -62,55 +59,50 @@ def _stored(file: SqliteTranscript) -> Iterator[Imported]:
 def _bill(writer: SessionWriter, file: SqliteTranscript, row: Mapping[str, Any]) -> None:
     """Record what the session cost without its subagents, by the model that it began with. How many tokens that were
     is not known."""
-    children = file.rows("SELECT sum(cost) AS cost FROM sessions WHERE parent_session_id = ?", row["id"])
-    costs = [row.get("cost"), *(child["cost"] for child in children)]
-    own, *of_children = [cost if isinstance(cost, (int, float)) else 0 for cost in costs]
-    cost = round(own - sum(of_children), 9)
-    if 0 < cost < DEAREST and "first" not in writer.state:
-        writer.log.count("what a session without an answer cost", 0, "nothing")
-    elif 0 < cost < DEAREST:
+    query = "SELECT sum(cost) AS cost FROM sessions WHERE parent_session_id = ?"
+    children = next(file.rows(query, row["id"]), {})
+    own, of_children = [
+        each if isinstance(each, (int, float)) else 0 for each in (row.get("cost"), children.get("cost"))
+    ]
+    cost = round(own - of_children, 9)
+    if "first" in writer.state:
         told = {key: row.get(key) for key in ("cost", "prompt_tokens", "completion_tokens")}
         model, vendor = writer.state["first"]
-        usage = Usage(charged=Decimal(str(cost)), incomplete=True)
-        writer.add(UsageRecord(writer.api_of(vendor), model, usage, told))
+        writer.usage(told, {}, model=model, vendor=vendor, cost=cost, incomplete=True)
+    elif 0 < cost < DEAREST:
+        writer.log.count("what a session without an answer cost", 0, "nothing")
 
 
 def _message(writer: SessionWriter, row: Mapping[str, Any], parts: list[Any]) -> None:
-    entry = Fields(row)
-    entry.skip("created_at", "updated_at", "finished_at", "provider", "model")
+    role = word(row.get("role"))
+    entry = Fields(row if role in _ROLES else {**row, "parts": parts})
     writer.flush()
     writer.at(row.get("created_at"))
-    role, is_summary = entry.text("role"), bool(entry.get("is_summary_message"))
-    is_summary = is_summary or row.get("id") == writer.state["summary"]
+    is_summary = bool(entry.get("is_summary_message")) or row.get("id") == writer.state["summary"]
+    entry.skip("role")
     if role == "assistant":
         writer.model, writer.state["vendor"] = word(row.get("model")) or writer.model, word(row.get("provider"))
         writer.state.setdefault("first", (writer.model, writer.state["vendor"]))
     blocks = [(kind_of(Fields(part), "type"), Fields(mapping(part).get("data"))) for part in parts]
-    finish = next((block for kind, block in blocks if kind == "finish"), Fields(None))
-    writer.state |= {"id": word(row.get("id")), "role": role, "stop": finish.value.get("reason")}
-    writer.state["has_calls"] = any(kind == "tool_call" for kind, _ in blocks)
-    if role not in _ROLES:
-        writer.note("message", {**row, "parts": parts})
-        writer.log.count("a message of an unknown role; it is kept as a note", 0, "entry")
-        return
+    stop = next((word(block.value.get("reason")) for kind, block in blocks if kind == "finish"), "")
+    about = {"source": word(row.get("id")), "stop": stop if role == "assistant" and not is_summary else ""}
+    writer.state |= {"role": role, "about": about, "has_calls": any(kind == "tool_call" for kind, _ in blocks)}
     asked = [block for kind, block in blocks if kind in ("text", "binary", "image_url")]
     if role == "user" and any(block.value.get("hidden") is not True for block in asked):
-        writer.turn(writer.state["id"])
+        writer.turn(about["source"])
     if is_summary and role == "assistant" and writer.log.last > 1:
         writer.log.compacted(1, writer.log.last, "crush compacted", {"summary": writer.log.last + 2})
         writer.state["role"] = "summary"
     writer.take(entry, 0, role, dict.fromkeys(_ROLES))
-    for kind, block in blocks:
+    for kind, block in blocks if role in _ROLES else ():
         writer.take(block, 0, kind, _PARTS)
 
 
 def _put(writer: SessionWriter, parts: Iterable[Any], *, by_program: bool = False) -> None:
-    role, source = writer.state["role"], writer.state["id"]
-    if role == "assistant":
-        writer.say(role, parts, joined=True, source=source, stop=word(writer.state["stop"]))
-    else:
-        is_program = by_program or role == "summary"
-        writer.say("system" if role == "system" else "user", parts, joined=True, source=source, by_program=is_program)
+    role, about = writer.state["role"], writer.state["about"]
+    is_program = by_program or role == "summary"
+    role = role if role in ("assistant", "system") else "user"
+    writer.say(role, parts, joined=True, by_program=is_program and role == "user", **about)
 
 
 def _text(writer: SessionWriter, block: Fields, line: int) -> None:
@@ -118,30 +110,30 @@ def _text(writer: SessionWriter, block: Fields, line: int) -> None:
 
 
 def _thought(writer: SessionWriter, block: Fields, line: int) -> None:
-    block.skip("started_at", "finished_at")
     api = writer.api_of(writer.state.get("vendor", ""))
     if writer.state["role"] == "assistant":
         _put(writer, thoughts(block.text("thinking"), api, signature=block.text("signature")))
 
 
 def _called(writer: SessionWriter, block: Fields, line: int) -> None:
-    block.skip("finished", "provider_executed", "type")
     call = called(block.text("id"), block.text("name"), block.get("input"))
-    writer.say("assistant", [call], joined=True, source=writer.state["id"], stop=word(writer.state["stop"]))
+    writer.say("assistant", [call], joined=True, **writer.state["about"])
 
 
 def _returned(writer: SessionWriter, block: Fields, line: int) -> None:
     call_id, content, metadata = block.text("tool_call_id"), block.text("content"), block.text("metadata")
-    shown = media(block.text("data"), block.text("mime_type"), writer.log.blob)
-    file = writer.file
-    told = file.json(metadata, "what is said of a result") if metadata and isinstance(file, SqliteTranscript) else None
-    known = without(mapping(told), ("old_content", "new_content", "diff", "additions", "removals", "output"))
+    media_given = media(block.text("data"), block.text("mime_type"), writer.log.blob)
+    told = mapping(_database(writer).json(metadata, "what is said of a result")) if metadata else {}
+    known = without(told, ("old_content", "new_content", "diff", "additions", "removals", "output"))
     writer.note("tool_result", {"call_id": call_id, **known} if known else None)
     outcome: Outcome = "failed" if block.get("is_error") is True else "ok"
-    parts = (*texts(content), *((shown,) if shown else ()))
-    change = _change(writer, call_id, mapping(told))
-    name = block.text("name")
-    writer.result(call_id, parts, name=name, outcome=outcome, change=change, source=writer.state["id"])
+    parts = (*texts(content), *((media_given,) if media_given else ()))
+    about = {"name": block.text("name"), "source": writer.state["about"]["source"]}
+    writer.result(call_id, parts, outcome=outcome, change=_change(writer, call_id, told), **about)
+
+
+def _database(writer: SessionWriter) -> SqliteTranscript:
+    return cast(SqliteTranscript, writer.file)
 
 
 def _change(writer: SessionWriter, call_id: str, told: Mapping[str, Any]) -> KnownChange | None:
@@ -152,8 +144,9 @@ def _change(writer: SessionWriter, call_id: str, told: Mapping[str, Any]) -> Kno
     call = writer.log.call(call_id)
     written = mapping(call.arguments) if call is not None else {}
     path, content = written.get("file_path"), written.get("content")
-    if isinstance(writer.file, SqliteTranscript) and isinstance(path, str) and isinstance(content, str):
-        for row in writer.file.rows(_BEFORE, writer.id, content, path) if writer.file.columns("files") else ():
+    file = _database(writer)
+    if isinstance(path, str) and isinstance(content, str) and file.columns("files"):
+        for row in file.rows(_BEFORE, writer.id, content, path):
             return KnownChange(word(row["content"]), content, is_new=not row["content"])
     return KnownChange(diff=word(told.get("diff"))) if told.get("diff") else None
 
@@ -163,7 +156,6 @@ def _media(writer: SessionWriter, block: Fields, line: int) -> None:
     mime, path = block.text("MIMEType", "mime_type"), block.text("Path", "path")
     given = block.text("url", "Data", "data")
     found = media(given, mime, writer.log.blob, path)
-    block.skip("detail")
     if found is not None and writer.state["role"] in ("user", "summary"):
         _put(writer, [found])
     elif given:
@@ -197,7 +189,7 @@ _PARTS: dict[str, Handler | None] = {
     "reasoning": _thought,
     "tool_call": _called,
     "tool_result": _returned,
-    **dict.fromkeys(("binary", "image_url"), _media),
+    **kinds("binary image_url", _media),
     "shell_command": _ran,
     "finish": _finished,
 }
