@@ -10,7 +10,7 @@ from ..log.messages import Outcome, Part, Text
 from ..providers.openai_chat import PROVIDER
 from .fields import Fields
 from .json_values import items, mapping, objects, path_of, word
-from .parts import called, shown, thoughts
+from .parts import called, shown
 from .protocol import Imported, Origin, hashed_id
 from .transcript import Transcript
 from .writing import SessionWriter, kinds
@@ -78,7 +78,7 @@ def _thought(writer: SessionWriter, item: Fields, parts: list[Part], source: str
     thinking = "\n".join(part.text for part in parts if isinstance(part, Text))
     message = item.inside("message")
     signature, encrypted = message.text("signature"), message.text("redactedThinking")
-    told = thoughts(thinking, PROVIDER.name, signature=signature, encrypted=encrypted)
+    told = writer.thinking(thinking, signature=signature, encrypted=encrypted)
     writer.say("assistant", told, source=source)
     writer.state["thought"] = True
 
@@ -86,7 +86,7 @@ def _thought(writer: SessionWriter, item: Fields, parts: list[Part], source: str
 def _answered(writer: SessionWriter, item: Fields, parts: list[Part], source: str) -> None:
     reasoning, states = item.inside("reasoning"), item.each("toolCallStates")
     writer.at(reasoning.get("startAt"))
-    parts = [*thoughts(reasoning.text("text"), PROVIDER.name), *parts]
+    parts = [*writer.thinking(reasoning.text("text")), *parts]
     calls = item.inside("message").each("toolCalls")
     made = {word(call.value.get("id")) for call in calls}
     for call, holder in [(call, call) for call in calls] + [(state.inside("toolCall"), state) for state in states]:

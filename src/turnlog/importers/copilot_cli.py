@@ -14,7 +14,7 @@ from ..providers.openai_chat import PROVIDER
 from ..redaction.store import cut_title
 from .fields import Fields
 from .json_values import mapping, objects, within, word
-from .parts import called, media, texts, thoughts
+from .parts import called, media, texts
 from .protocol import Imported, Origin, hashed_id, with_own_ids
 from .transcript import Transcript
 from .writing import Handler, SessionWriter, ignored, kinds, sets
@@ -115,7 +115,7 @@ def _thought(writer: SessionWriter, data: Fields, line: int) -> None:
     """Thinking as an event of its own, which the message before or behind it may repeat."""
     text, before = data.text("content"), writer.state.get("thought", "")
     if text not in (before, writer.state.get("told", "")):
-        writer.say("assistant", thoughts(text, PROVIDER.name), line, joined=bool(before))
+        writer.say("assistant", writer.thinking(text), line, joined=bool(before))
         writer.state["thought"] = text
 
 
@@ -126,7 +126,7 @@ def _answered(writer: SessionWriter, data: Fields, line: int) -> None:
     writer.model = data.text("model") or writer.model
     encrypted = data.text("reasoningOpaque") or data.text("encryptedContent")
     text = "" if text == before else text
-    parts: list[Any] = [*thoughts(text, PROVIDER.name, encrypted=encrypted), *texts(data.text("content"))]
+    parts: list[Any] = [*writer.thinking(text, encrypted=encrypted), *texts(data.text("content"))]
     for request in data.each("toolRequests"):
         call_id = request.text("toolCallId")
         request.skip("type")
@@ -150,7 +150,7 @@ def _cut_off(writer: SessionWriter) -> None:
         if kind == "assistant.tool_call_delta":
             writer.log.count("a piece of a call that was never made", line)
         elif text:
-            part = thoughts(text, PROVIDER.name) if kind == "assistant.reasoning_delta" else texts(text)
+            part = writer.thinking(text) if kind == "assistant.reasoning_delta" else texts(text)
             writer.say("assistant", part, line, piece=True)
     writer.flush()
 

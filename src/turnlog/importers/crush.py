@@ -15,7 +15,7 @@ from .databases import SqliteTranscript, read_database
 from .edits import KnownChange
 from .fields import Fields, kind_of
 from .json_values import items, mapping, without, word
-from .parts import called, media, texts, thoughts
+from .parts import called, media, texts
 from .protocol import Imported, Origin
 from .writing import DEAREST, Handler, SessionWriter, kinds
 
@@ -81,8 +81,8 @@ def _message(writer: SessionWriter, row: Mapping[str, Any], parts: list[Any]) ->
     is_summary = bool(entry.get("is_summary_message")) or row.get("id") == writer.state["summary"]
     entry.skip("role")
     if role == "assistant":
-        writer.model, writer.state["vendor"] = word(row.get("model")) or writer.model, word(row.get("provider"))
-        writer.state.setdefault("first", (writer.model, writer.state["vendor"]))
+        writer.model, writer.vendor = word(row.get("model")) or writer.model, word(row.get("provider"))
+        writer.state.setdefault("first", (writer.model, writer.vendor))
     blocks = [(kind_of(Fields(part), "type"), Fields(mapping(part).get("data"))) for part in parts]
     stop = next((word(block.value.get("reason")) for kind, block in blocks if kind == "finish"), "")
     about = {"source": word(row.get("id")), "stop": stop if role == "assistant" and not is_summary else ""}
@@ -110,9 +110,8 @@ def _text(writer: SessionWriter, block: Fields, line: int) -> None:
 
 
 def _thought(writer: SessionWriter, block: Fields, line: int) -> None:
-    api = writer.api_of(writer.state.get("vendor", ""))
     if writer.state["role"] == "assistant":
-        _put(writer, thoughts(block.text("thinking"), api, signature=block.text("signature")))
+        _put(writer, writer.thinking(block.text("thinking"), signature=block.text("signature")))
 
 
 def _called(writer: SessionWriter, block: Fields, line: int) -> None:

@@ -16,7 +16,7 @@ from ..providers.openai_chat import PROVIDER
 from .databases import SqliteTranscript, is_database, read_database
 from .fields import Fields, as_text, kind_of
 from .json_values import items, mapping, within, without, word
-from .parts import called, shown, texts, thoughts
+from .parts import called, shown, texts
 from .printed import read_printed
 from .protocol import Imported, Origin, hashed_id
 from .transcript import Line, Transcript
@@ -89,8 +89,8 @@ def _number(value: Any) -> float:
 
 def _bill(writer: SessionWriter, bill: Mapping[str, Any]) -> None:
     writer.at(bill.get("created_timestamp"))
-    about = {"model": word(bill.get("model")), "vendor": writer.state["vendor"], "cost": bill.get("cost")}
-    writer.usage(without(bill, ("id", "session_id")), _USAGE, **about)
+    told = without(bill, ("id", "session_id"))
+    writer.usage(told, _USAGE, model=word(bill.get("model")), cost=bill.get("cost"))
 
 
 def _begun(file: Transcript, facts: Mapping[str, Any]) -> SessionWriter:
@@ -99,7 +99,7 @@ def _begun(file: Transcript, facts: Mapping[str, Any]) -> SessionWriter:
     writer.id, writer.parent = word(facts.get("id")), word(facts.get("parent_session_id"))
     writer.title = "" if _UNNAMED.match(name) else name
     writer.model = word(within(facts.get("model_config"), "model_name"))
-    writer.state["vendor"] = word(facts.get("provider_name"))
+    writer.vendor = word(facts.get("provider_name"))
     writer.at(facts.get("created_at"))
     writer.log.files.work_in(facts.get("working_dir"))
     writer.facts("goose", {key: facts.get(key) for key in _LASTING})
@@ -111,7 +111,7 @@ def _done(writer: SessionWriter, facts: Mapping[str, Any]) -> Imported:
     _hide(writer)
     if not writer.state.get("has_bills"):
         known = {key: value for key, value in facts.items() if key.endswith("_tokens") and value}
-        writer.usage(known, _WHOLE, vendor=writer.state["vendor"], cost=facts.get("accumulated_cost"))
+        writer.usage(known, _WHOLE, cost=facts.get("accumulated_cost"))
     return writer.done()
 
 
@@ -151,15 +151,15 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
     model = inference.text("resolvedModel", "requestedModel")
     if role == "assistant":
         writer.model = model or writer.model
-    vendor = inference.text("provider") or writer.state.get("vendor", "")
+    writer.vendor = inference.text("provider") or writer.vendor
     about = {"source": name, "by_program": is_hidden}
-    writer.state |= {"message": name, "role": role, "about": about, "vendor": vendor}
+    writer.state |= {"message": name, "role": role, "about": about}
     if not is_seen and any(_BLOCKS.get(kind) for kind in kinds_here):
         writer.state.setdefault("hidden", writer.log.last + 1)
     for block in blocks:
         writer.take(block, line, kind_of(block, "type"), _BLOCKS)
     if usage and not writer.state.get("has_bills"):
-        writer.usage(usage, _USAGE, model=model, vendor=vendor, cost=within(usage, "cost"))
+        writer.usage(usage, _USAGE, model=model, cost=within(usage, "cost"))
         writer.state["is_billed"] = True
 
 
@@ -187,10 +187,9 @@ def _image(writer: SessionWriter, block: Fields, line: int) -> None:
 
 
 def _thought(writer: SessionWriter, block: Fields, line: int) -> None:
-    api = writer.api_of(writer.state["vendor"])
     text, signature = block.text("thinking", "text"), block.text("signature")
     if writer.state["role"] == "assistant":
-        _put(writer, thoughts(text, api, signature=signature, encrypted=block.text("data")))
+        _put(writer, writer.thinking(text, signature=signature, encrypted=block.text("data")))
     else:
         writer.note("thinking", {"text": text})
 
@@ -266,7 +265,7 @@ def _printed(writer: SessionWriter, event: Fields, line: int) -> None:
 def _completed(writer: SessionWriter, event: Fields, line: int) -> None:
     usage = {key: event.get(key) for key in ("input_tokens", "output_tokens", "total_tokens")}
     if not writer.state.get("is_billed"):
-        writer.usage(usage, _USAGE, vendor=writer.state.get("vendor", ""))
+        writer.usage(usage, _USAGE)
     ends("completed")(writer, event, line)
 
 

@@ -15,7 +15,7 @@ from ..log.records import Body, Decision, MessageRecord, Note
 from ..providers.openai_chat import PROVIDER
 from .fields import Fields
 from .json_values import items, mapping, within, word
-from .parts import called, shown, texts, thoughts
+from .parts import called, shown, texts
 from .protocol import Imported, Origin, hashed_id, with_own_ids, with_subagents
 from .transcript import Transcript
 from .writing import Handler, SessionWriter, ends, kinds
@@ -155,7 +155,7 @@ def _parts(writer: SessionWriter, content: Any) -> list[Part]:
     for block in [content] if isinstance(content, (str, dict)) else items(content):
         if isinstance(block, dict) and block.get("type") == "think":
             encrypted = word(block.get("encrypted"))
-            parts += thoughts(word(block.get("think")), PROVIDER.name, encrypted=encrypted)
+            parts += writer.thinking(word(block.get("think")), encrypted=encrypted)
         else:
             parts += shown(block, writer.log.blob)
     return parts

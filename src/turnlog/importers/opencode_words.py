@@ -12,7 +12,7 @@ from ..log.usage import tokens_billed
 from .edits import KnownChange
 from .fields import Fields, kind_of
 from .json_values import items, objects, within, word
-from .parts import called, shown, texts, thoughts
+from .parts import called, shown, texts
 from .writing import Handler, SessionWriter, kinds
 
 USAGE = {
@@ -124,8 +124,8 @@ ENTRIES: dict[str, Handler | None] = {
 def answers(writer: SessionWriter, model: str, vendor: str, stop: str) -> None:
     """Set what the parts of an answer need to know of it."""
     about = {"model": model, "stop": stop}
-    writer.state |= {"role": "assistant", "vendor": vendor, "about": about, "results": [], "steps": []}
-    writer.state["is_summary"] = False
+    writer.vendor = vendor
+    writer.state |= {"role": "assistant", "about": about, "results": [], "steps": [], "is_summary": False}
 
 
 def end_answer(writer: SessionWriter, info: Fields, reason: str, is_aborted: bool) -> None:
@@ -146,9 +146,9 @@ def end_answer(writer: SessionWriter, info: Fields, reason: str, is_aborted: boo
 
 def _bill(writer: SessionWriter, tokens: Any, cost: Any, times: str) -> None:
     """Record usage. A fork has copies of the answers before it, with their times: sums count these once."""
-    model, vendor = writer.state["about"]["model"], writer.state["vendor"]
-    answer = f"{vendor}/{model} {times}" if times else ""
-    writer.usage(tokens, USAGE, model=model, vendor=vendor, cost=cost, response_id=answer)
+    model = writer.state["about"]["model"]
+    answer = f"{writer.vendor}/{model} {times}" if times else ""
+    writer.usage(tokens, USAGE, model=model, cost=cost, response_id=answer)
 
 
 def _results(writer: SessionWriter) -> None:
@@ -199,9 +199,8 @@ def _compact(writer: SessionWriter, summary: str, line: int) -> None:
 
 def _reasoning(writer: SessionWriter, part: Fields, line: int) -> None:
     signature = part.inside("metadata", "anthropic").text("signature") or part.inside("native").text("signature")
-    api = writer.api_of(writer.state["vendor"])
     if writer.state["role"] == "assistant":
-        _say(writer, thoughts(part.text("text"), api, signature=signature))
+        _say(writer, writer.thinking(part.text("text"), signature=signature))
 
 
 def _tool(writer: SessionWriter, part: Fields, line: int) -> None:

@@ -17,7 +17,7 @@ from ..log.records import FileChange
 from ..providers.openai_chat import PROVIDER
 from .fields import Fields, as_text
 from .json_values import items, mapping, objects, path_of, within, word
-from .parts import called, texts, thoughts
+from .parts import called, texts
 from .protocol import Imported, Origin, hashed_id
 from .repeats import is_empty
 from .transcript import Transcript
@@ -150,7 +150,7 @@ def _rounds(writer: SessionWriter, metadata: Fields, shown: _Shown, runs: list[F
         calls = [called(call.text("id"), call.text("name"), call.get("arguments")) for call in each.each("toolCalls")]
         writer.flush()
         writer.at(each.get("timestamp"))
-        thinking_parts = thoughts(thinking, PROVIDER.name, encrypted=thought.text("encrypted"))
+        thinking_parts = writer.thinking(thinking, encrypted=thought.text("encrypted"))
         writer.say("assistant", [*thinking_parts, *texts(text), *calls], source=f"{source} round {number}")
         for call in calls:
             run, content = _run_of(runs, call.id, known), results.get(call.id)

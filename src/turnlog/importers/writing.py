@@ -26,7 +26,7 @@ from .edits import KnownChange
 from .fields import Fields, kind_of
 from .json_values import mapping, within
 from .messages import read_message
-from .parts import shown, texts
+from .parts import shown, texts, thoughts
 from .protocol import Imported
 from .repeats import is_empty
 from .transcript import Transcript, json_document
@@ -40,10 +40,10 @@ class SessionWriter:
     """Collects one session of `file`. `form` is the name of its format; `provider` the API whose form its messages
     have, or that its model is spoken to in. `agent` is the program that wrote it, by default `form`; "" for none.
 
-    `id`, `title`, `parent`, `model` and `files` are set while entries are read; `state` is for the format's own use.
-    Of entries, the keys in `envelope` are left out of notes: the kind, ids, times; and those in `noise`, separated by
-    spaces, of the objects in them, too. If `is_silent`, the program keeps no
-    results of its tools: a call that is followed by another message has run.
+    `id`, `title`, `parent`, `model`, `vendor` (the transcript's name for who is asked) and `files` are set while
+    entries are read; `state` is for the format's own use. Of entries, the keys in `envelope` are left out of notes: the
+    kind, ids, times; and those in `noise`, separated by spaces, of the objects in them, too. If `is_silent`, the
+    program keeps no results of its tools: a call that is followed by another message has run.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class SessionWriter:
         self.log = Drafting(file, beside=beside, edits=True)
         if name := form if agent is None else agent:
             self.log.note(PROGRAM, {"agent": name})
-        self.id = self.title = self.parent = self.model = ""
+        self.id = self.title = self.parent = self.model = self.vendor = ""
         self.files: list[str] = []
         self.state: dict[str, Any] = {}
         self.children: dict[str, SessionWriter] = {}
@@ -388,9 +388,8 @@ class SessionWriter:
     ) -> None:
         """Record what an answer was billed. `keys` has for each field of `Usage` the paths in `raw` whose sum it is:
         `{"input": "input cache.read", "output": "output|completion"}`, where `|` is between the names that a path had
-        in different versions. Without input or output, or with `incomplete`, the
-        usage is a minimum. `vendor` is the transcript's name for who was asked, `cost` what it says that was paid, in
-        US dollars."""
+        in different versions. Without input or output, or with `incomplete`, the usage is a minimum. `vendor` is who
+        was asked, by default that of the session, `cost` what it says that was paid, in US dollars."""
         figures = {field: [_at(raw, path) for path in paths.split()] for field, paths in keys.items()}
         is_cost = isinstance(cost, (int, float)) and not isinstance(cost, bool) and 0 < cost < DEAREST
         charged = Decimal(str(cost)) if is_cost else None
@@ -400,7 +399,11 @@ class SessionWriter:
         known = [value for values in figures.values() for value in values]
         is_missing = any(values[0] is None for field, values in figures.items() if field in ("input", "output"))
         usage = Usage(**sums, charged=charged, incomplete=incomplete or is_missing or is_uncounted(*known))
-        self.add(UsageRecord(self.api_of(vendor), model or self.model, usage, raw, **about))
+        self.add(UsageRecord(self.api_of(vendor or self.vendor), model or self.model, usage, raw, **about))
+
+    def thinking(self, text: str, *, signature: str = "", encrypted: str = "") -> tuple[Part, ...]:
+        """Thinking as a part, in the API of the vendor; none if there is nothing of it."""
+        return thoughts(text, self.api_of(self.vendor), signature=signature, encrypted=encrypted)
 
     def api_of(self, vendor: str) -> str:
         """turnlog's name for the API in which a vendor's models are spoken to; that of the session if it is unknown."""
