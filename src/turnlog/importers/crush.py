@@ -67,8 +67,8 @@ def _bill(writer: SessionWriter, file: SqliteTranscript, row: Mapping[str, Any])
     cost = round(own - of_children, 9)
     if "first" in writer.state:
         told = {key: row.get(key) for key in ("cost", "prompt_tokens", "completion_tokens")}
-        model, vendor = writer.state["first"]
-        writer.usage(told, {}, model=model, vendor=vendor, cost=cost, incomplete=True)
+        writer.model, writer.vendor = writer.state["first"]
+        writer.usage(told, {}, cost=cost, incomplete=True)
     elif 0 < cost < DEAREST:
         writer.log.count("what a session without an answer cost", 0, "nothing")
 

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from .._platform.lazy import lazy_pattern
-from ..errors import ImportFailed
 from ..providers.openai_chat import PROVIDER
 from .databases import SqliteTranscript, is_database, read_database
 from .fields import Fields, kind_of
 from .json_values import mapping, objects, within, word
 from .opencode_words import ENTRIES, NOISE
-from .protocol import Imported, Origin, contents, hashed_id
-from .transcript import Transcript, json_document
+from .protocol import Imported, Origin, hashed_id
+from .transcript import Transcript
 from .writing import SessionWriter
 
 _UNNAMED = lazy_pattern(r"(?:New|Child) session - \d{4}-\d\d-\d\dT")
@@ -122,18 +121,10 @@ def _number(value: Any) -> float:
 
 def _loaded(writer: SessionWriter, folder: Path) -> list[dict[str, Any]]:
     """The objects in the files of a folder, by the names of the files."""
-    loaded: list[dict[str, Any]] = []
-    for path in sorted(folder.glob("*.json")):
-        writer.files.append(str(path))
-        try:
-            value = json_document(contents(path))
-        except (ValueError, ImportFailed) as error:
-            value = str(error)
-        if isinstance(value, dict):
-            loaded.append(value)
-        else:
-            writer.log.warn(0, f"left out: {path.name} is no JSON object ({str(value)[:80]})", "entry")
-    return loaded
+    loaded = {path.name: writer.beside(path) for path in sorted(folder.glob("*.json"))}
+    for name in (name for name, value in loaded.items() if not value):
+        writer.log.warn(0, f"left out: {name} is no JSON object, or cannot be read", "entry")
+    return [value for value in loaded.values() if value]
 
 
 def _begun(file: Transcript, facts: Mapping[str, Any]) -> SessionWriter:
