@@ -12,12 +12,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..errors import FormatError
 from ..log.messages import Message, Outcome, ToolResult
 from ..log.usage import tokens_billed
 from ..providers.google import PROVIDER
 from .fields import Fields, kind_of
-from .json_values import items, mapping, objects, word
+from .json_values import mapping, objects, without, word
+from .messages import read_message
 from .protocol import Imported, Origin, hashed_id
 from .repeats import is_empty, result_text
 from .transcript import Transcript
@@ -73,51 +73,30 @@ def _follow(writer: SessionWriter, entry: Fields, kind: str, line: int) -> None:
         writer.state["last"] = record
 
 
-def _messages(writer: SessionWriter, contents: list[Any], line: int) -> list[Message]:
-    """Contents of Google's API as messages; parts that cannot be read become notes and warnings."""
-    messages: list[Message] = []
-    for content in map(mapping, contents):
-        whole = _parsed(writer, content)
-        pieces: list[Any] = [[part] for part in items(content.get("parts"))] or [content.get("parts")]
-        for piece in [] if whole else pieces:
-            read = _parsed(writer, {**content, "parts": piece})
-            if not read and not is_empty(piece):
-                writer.log.unreadable(line, "a part of a message", piece)
-            whole += read
-        messages += whole
-    return messages
-
-
-def _parsed(writer: SessionWriter, content: dict[str, Any]) -> list[Message]:
-    try:
-        parsed = PROVIDER.parse({"contents": [content]})
-    except FormatError:
-        return []
-    writer.log.blobs.update(parsed.blobs)
-    return [message for message in parsed.messages if message.parts]
+def _message(writer: SessionWriter, content: Any, line: int) -> Message:
+    """A content of Google's API as a message, an empty one if there is nothing in it that can be read."""
+    has_parts = not is_empty(mapping(content).get("parts"))
+    read = read_message(PROVIDER, content, writer.log, line) if has_parts else None
+    return read or Message("user", ())
 
 
 def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
-    typed = entry.inside("systemPayload").text("displayText")
-    wire = mapping(entry.get("message"))
-    messages = _messages(writer, [wire], line)
+    typed, wire, model = entry.inside("systemPayload").text("displayText"), entry.get("message"), entry.text("model")
+    message = _message(writer, wire, line)
     is_user = entry.text("type") == "user"
     is_program = is_user and entry.value.get("provenance") not in (None, "", "real_user")
     if is_user and not is_program and entry.value.get("subtype") != "mid_turn_user_message":
         writer.turn(f"line-{line}")
-    model = entry.text("model")
     writer.model = model or writer.model
     is_more = writer.state.get("record") == entry.value.get("uuid")
     writer.state["record"] = entry.value.get("uuid")
-    for message in messages:
-        role = "assistant" if entry.value.get("type") == "assistant" else message.role
-        about = {"model": model} if role == "assistant" else {"by_program": is_program}
-        writer.say(role, message.parts, line, joined=is_more, **about)
-        is_more = True
-    if typed and all(typed not in result_text(message.parts) for message in messages):
+    if entry.value.get("type") == "assistant":
+        writer.say("assistant", message.parts, line, joined=is_more, model=model)
+    else:
+        writer.say(message.role, message.parts, line, joined=is_more, by_program=is_program)
+    if typed not in result_text(message.parts):
         writer.note("typed", {"text": typed})
-    rest = {key: value for key, value in wire.items() if key not in ("role", "parts")}
-    writer.note("message", rest)
+    writer.note("message", without(mapping(wire), ("role", "parts")))
     _billed(writer, entry)
 
 
@@ -132,29 +111,29 @@ def _billed(writer: SessionWriter, entry: Fields) -> None:
 def _returned(writer: SessionWriter, entry: Fields, line: int) -> None:
     ran = entry.inside("toolCallResult")
     status = ran.text("status")
-    messages = _messages(writer, [mapping(entry.get("message"))], line)
-    for message in messages:
-        parts = [
-            replace(part, outcome=_OUTCOMES.get(status, part.outcome)) if isinstance(part, ToolResult) else part
-            for part in message.parts
-        ]
-        writer.say("user", parts, line, joined=True)
+    message = _message(writer, entry.get("message"), line)
+    outcome: Outcome | None = _OUTCOMES.get(status)
+    parts = [
+        replace(part, outcome=outcome or part.outcome) if isinstance(part, ToolResult) else part
+        for part in message.parts
+    ]
+    writer.say("user", parts, line, joined=True)
     call_id, display = ran.text("callId"), ran.value.get("resultDisplay")
     before, call = mapping(display).get("originalContent"), writer.log.call(call_id)
     if isinstance(before, str) and call is not None:
         path = word(mapping(call.arguments).get("file_path"))
         writer.log.files.seen(path, before)
         ran.inside("resultDisplay").skip("originalContent", "newContent", "fileDiff", "fileName")
-    told = "".join(result_text(message.parts) for message in messages)
-    if isinstance(display, str) and display in told:
+    if isinstance(display, str) and display in result_text(message.parts):
         ran.skip("resultDisplay")
-    if not messages:
-        writer.result(call_id, display or ran.get("error"), line, outcome=_OUTCOMES.get(status, "ok"))
+    if not message.parts:
+        writer.result(call_id, display or ran.get("error"), line, outcome=outcome or "ok")
 
 
 def _compressed(writer: SessionWriter, entry: Fields, line: int) -> None:
     payload = entry.inside("systemPayload")
-    shown = _messages(writer, objects(payload.get("compressedHistory")), line)
+    history = (_message(writer, content, line) for content in objects(payload.get("compressedHistory")))
+    shown = [message for message in history if message.parts]
     info = mapping(payload.get("info"))
     if info.get("compressionStatus") in (1, None) and shown and writer.log.messages:
         writer.compact("qwen-code compressed", "", info, messages=shown)
