@@ -277,10 +277,6 @@ def _compaction(writer: SessionWriter, part: Fields, line: int) -> None:
     writer.state["tail"] = part.text("tail_start_id")
 
 
-def _subtask(writer: SessionWriter, part: Fields, line: int) -> None:
-    _ask(writer, texts(part.text("prompt")))
-
-
 PARTS: dict[str, Handler | None] = {
     "text": _text,
     "reasoning": _reasoning,
@@ -289,6 +285,6 @@ PARTS: dict[str, Handler | None] = {
     "step-start": _began,
     "step-finish": _finished,
     "compaction": _compaction,
-    "subtask": _subtask,
+    "subtask": lambda writer, part, line: _ask(writer, texts(part.text("prompt"))),
     **kinds("snapshot patch agent retry"),
 }
