@@ -120,6 +120,12 @@ FORMATS: tuple[Importer, ...] = (
         checked="2026-11: 2 real recordings",
     ),
     Importer(
+        name="cursor-stream-json",
+        title="what `cursor-agent --output-format stream-json` printed",
+        near="claude-stream-json, but calls are events of type `tool_call`; give a transcript of ~/.cursor/projects",
+        marks=("type=tool_call subtype tool_call", "type=thinking subtype session_id"),
+    ),
+    Importer(
         name="gemini-stream-json",
         title="what `gemini --output-format stream-json` printed",
         module="gemini_stream",

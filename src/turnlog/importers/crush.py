@@ -48,7 +48,7 @@ def _stored(file: SqliteTranscript) -> Iterator[Imported]:
         writer.state["summary"] = row.get("summary_message_id")
         messages = "SELECT * FROM messages WHERE session_id = ? ORDER BY created_at, rowid"
         for message in file.rows(messages, row["id"]):
-            parts = file.json(message.pop("parts"), f"message {message['id']!r} of session {row['id']!r}")
+            parts = file.json(message.pop("parts", None), f"message {message['id']!r} of session {row['id']!r}")
             if not isinstance(parts, list):
                 writer.log.count("a message whose parts are no list", 0, "entry")
             _message(writer, message, items(parts))

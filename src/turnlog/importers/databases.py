@@ -9,16 +9,23 @@ from itertools import chain
 from typing import Any
 
 from ..errors import ImportFailed
-from .marks import SQLITE
+from .marks import SQLITE, connected
 from .protocol import Imported, Origin, contents, origin_name, with_damage
 from .transcript import Transcript, json_document
 
-_WAITING = 5.0
+_WAITING = 1.0
 """Seconds to wait for a program that is writing."""
 
 
 _DAMAGED = (sqlite3.Error, OverflowError, UnicodeDecodeError)
 """What a damaged database raises; the last is raised for messages of SQLite that quote damaged names."""
+
+
+class Row(dict[str, Any]):
+    """A row by column. A column that this version of the program does not have is None."""
+
+    def __missing__(self, key: str) -> None:
+        return None
 
 
 class SqliteTranscript(Transcript):
@@ -34,7 +41,7 @@ class SqliteTranscript(Transcript):
         """The rows of a query, as objects by column. Pages that are damaged end them with a warning."""
         try:
             with closing(self.db.execute(query, values)) as cursor:
-                yield from ({key: row[key] for key in row.keys()} for row in cursor)  # noqa: SIM118 - rows have no items
+                yield from (Row((key, row[key]) for key in row.keys()) for row in cursor)  # noqa: SIM118 - no items
         except _DAMAGED as error:
             self.warn(0, f"left out: rows of the database cannot be read ({error})", "entry")
 
@@ -57,6 +64,8 @@ class SqliteTranscript(Transcript):
     def json(self, text: Any, what: str) -> Any:
         """The JSON value in a column; None, and a warning, if it is damaged."""
         try:
+            if isinstance(text, (int, float)):  # not what a program wrote; `bytes` would make as many zeros
+                raise ValueError("it is a number")
             return json_document(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text or b""))
         except (ValueError, TypeError) as error:
             self.warn(0, f"left out: {what} is not JSON ({error})", "entry")
@@ -94,7 +103,8 @@ def read_database(
                 raise file.refused(needed, "give the database that the program wrote, with its -wal file")
             yield with_damage(last, *file.warnings)
     except (*_DAMAGED, MemoryError) as error:  # the latter for no bytes at all
-        advice = "copy it again, with its -wal file"
+        is_locked = "is locked" in str(error)
+        advice = "another program is writing to it: try again" if is_locked else "copy it again, with its -wal file"
         raise ImportFailed(f"{origin_name(origin)}: the database cannot be read ({error}); {advice}") from error
 
 
@@ -106,4 +116,4 @@ def _opened(origin: Origin) -> sqlite3.Connection:
         return db
     if not origin.is_file():
         contents(origin)
-    return sqlite3.connect(f"{origin.absolute().as_uri()}?mode=ro", uri=True, timeout=_WAITING)
+    return connected(origin, _WAITING)

@@ -60,7 +60,8 @@ def _stored(file: SqliteTranscript) -> Iterator[Imported]:
     has_ledger = "session_id" in file.columns("usage_ledger")
     for row in file.owners("sessions", "messages"):
         writer = _begun(file, {**row, "model_config": _json(file, row.get("model_config_json"), "a model")})
-        bills = list(file.rows("SELECT * FROM usage_ledger WHERE session_id = ? ORDER BY id", row["id"])) * has_ledger
+        ledger = "SELECT * FROM usage_ledger WHERE session_id = ? ORDER BY id"
+        bills = list(file.rows(ledger, row["id"])) if has_ledger else []
         writer.state["has_bills"] = bool(bills)
         query = "SELECT * FROM messages WHERE session_id = ? ORDER BY created_timestamp, id"
         for message in file.rows(query, row["id"]):

@@ -143,6 +143,15 @@ def _add_paths(paths: set[str], value: Any, path: str, depth: int) -> None:
             _add_paths(paths, inner, f"{path}[]", depth)
 
 
+def connected(path: Path, waiting: float = 1.0) -> sqlite3.Connection:
+    """A database, opened read-only; it waits so many seconds for a program that writes."""
+    with path.open("rb") as file:
+        has_log = file.read(20)[18:] == b"\2\2"
+    # If its write-ahead log is not there, nobody writes, and SQLite would make one, in a folder that is not ours.
+    how = "&immutable=1" if has_log and not path.with_name(f"{path.name}-wal").exists() else ""
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro{how}", uri=True, timeout=waiting)
+
+
 def has_tables(head: bytes, path: Path | None, tables: str) -> bool:
     """Whether a SQLite database has all of these tables, separated by spaces. Of bytes only the first pages are seen,
     which hold the list of tables of all but very large lists."""
@@ -151,8 +160,8 @@ def has_tables(head: bytes, path: Path | None, tables: str) -> bool:
     names = {name.decode("ascii", "replace") for name in _TABLE.findall(head)}
     if path is not None and not names.issuperset(tables.split()):
         try:
-            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as db:
+            with closing(connected(path)) as db:
                 names.update(name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
-        except (sqlite3.Error, ValueError):
+        except (sqlite3.Error, ValueError, OSError):
             return False
     return names.issuperset(tables.split())
