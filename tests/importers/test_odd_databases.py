@@ -52,10 +52,12 @@ def test_a_column_that_is_not_there_is_no_fault_of_turnlog(sample: object, tmp_p
     """A version of the program that named a column otherwise ended the import with an error in turnlog itself."""
     column = {"goose": "role", "crush": "parts"}[sample.name]  # type: ignore[attr-defined]
     path = changed(tmp_path, sample.data, f"ALTER TABLE messages RENAME COLUMN {column} TO other")  # type: ignore[attr-defined]
+    told = ""
     try:
-        assert any(session.warnings for session in read_file(path))
+        told = "".join(warning.message for session in read_file(path) for warning in session.warnings)
     except ImportFailed as error:
-        assert str(path) in str(error)
+        told = str(error)
+    assert told
 
 
 @pytest.mark.skipif(os.name == "nt", reason="folders are not read-only on Windows")
