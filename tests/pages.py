@@ -8,19 +8,24 @@ from typing import NamedTuple
 
 __all__ = ["Element", "Page", "strange"]
 
-_EMPTY = frozenset({"meta", "img", "input"})
+_EMPTY = frozenset({"meta", "img", "input", "br", "hr"})
 _TAGS = frozenset(
     "html head meta title style body header main section nav footer article div p h1 h2 ol li dl dt dd details summary "
-    "pre code span a b time img ins del".split()
+    "pre code span a b time img ins del "
+    # Markdown
+    "h3 h4 h5 h6 em strong s ul blockquote table thead tbody tr th td br hr".split()
 )
 _DRAWN_TAGS = frozenset(
-    "svg symbol image use rect circle line polyline g text figure figcaption button input output script h3".split()
+    "svg symbol image use rect circle line polyline g text figure figcaption button input output script".split()
 )
 """What a page of a trajectory has beside that."""
-_ATTRIBUTES = frozenset("lang charset http-equiv content name class id href src alt dir open loading title".split())
+_APART = frozenset({"br", "p", "li", "td", "th", "pre"})
+_ATTRIBUTES = frozenset(
+    "lang charset http-equiv content name class id href src alt dir open loading title value".split()
+)
 _DRAWN_ATTRIBUTES = frozenset(
     "viewbox width height preserveaspectratio role aria-label aria-hidden x y x1 y1 x2 y2 cx cy r points font-size "
-    "type min max step value hidden data-step".split()
+    "type min max step hidden data-step".split()
 )
 _DATA = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]*={0,2}")
 _OURS = re.compile(r"[a-z0-9 -]+")
@@ -34,13 +39,14 @@ class Element(NamedTuple):
 
 
 class Page(HTMLParser):
-    """What a page holds: its elements, the texts of its `pre`s, and what does not nest."""
+    """What a page holds: its elements, all its text, the texts of its `pre`s, and what does not nest."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
         self.elements: list[Element] = []
         self.wrong: list[str] = []
         self.texts: list[str] = []
+        self.text = ""
         self.policy = ""
         self._open: list[str] = []
         self.feed(page)
@@ -58,12 +64,15 @@ class Page(HTMLParser):
             self._open.append(tag)
         if tag == "pre":
             self.texts.append("")
+        if tag in _APART:
+            self.text += " "
 
     def handle_endtag(self, tag: str) -> None:
         if not self._open or self._open.pop() != tag:
             self.wrong.append(f"closed out of turn: {tag}")
 
     def handle_data(self, data: str) -> None:
+        self.text += data
         if "pre" in self._open:
             self.texts[-1] += data
 

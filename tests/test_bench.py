@@ -20,7 +20,7 @@ PAGES = [
 NAMED = re.compile(r"bench/run\.py ((?:[a-z_]+(?:\.[a-z_]+)?)(?: [a-z_]+(?:\.[a-z_]+)?)*)")
 ANY_NAME = re.compile(r"`([a-z_]+(?:\.[a-z_]+)?)`")
 WORDS = {"list", "quick"}
-_TEST_FILE = r"\b(tests/(?!importers/test_NAME)[\w/]+\.py)\b"
+_TEST_FILE = r"\b(tests/(?!importers/(?:test|sample)_NAME)[\w/]+\.py)\b"
 
 
 def text_of(path: Path) -> str:

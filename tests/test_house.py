@@ -51,6 +51,7 @@ ALONE = {
     "cli.show": "one file for each noun of the command line",
     "export.markdown": "one file for each format",
     "export.page": "one file for each format",
+    "export.prose": "Markdown as HTML: the only module that reads foreign markup",
     "importers.codex.events": "with the conversation over 600 lines",
     "importers.sync.own_records": "with the session over 600 lines",
     "mcp.install": "what programs need, apart from what runs; loaded only where the command is",
@@ -97,7 +98,7 @@ CIRCLES = {
 BAD_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 NAMES = {*PROVIDER_ROWS, *makers()}
 NO_PROVIDERS = "config errors log memory requests session stores summarize telemetry tokens view".split()
-EXTRAS_ROOMS = ("chat", "mcp", "stores", "telemetry", "testing", "tokens", "trajectory")
+EXTRAS_ROOMS = ("chat", "export", "mcp", "stores", "telemetry", "testing", "tokens", "trajectory")
 
 
 @pytest.fixture(scope="module")

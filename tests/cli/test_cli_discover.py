@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +85,12 @@ def test_a_bad_link_costs_itself_alone(turnlog: Any, home: Path) -> None:
 def test_an_error_of_ours_is_a_line_with_the_file(turnlog: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An importer that crashes on one file would end the import of a whole home."""
 
-    def reads(origin: Origin) -> list[Imported]:
+    def reads(origin: Origin) -> Iterator[Imported]:
         if isinstance(origin, Path) and origin.name == "a.jsonl":
             raise KeyError("type")
-        return read_file(origin)
+        yield from read_file(origin)
 
-    monkeypatch.setattr(importers, "read_file", reads)
+    monkeypatch.setattr(importers, "read_sessions", reads)
     ended = turnlog("import", "--discover", str(home), "--json")
     assert (ended.code, statuses(ended)) == (70, [("second", "new"), ("third", "new")])
     line = next(line for line in ended.err.splitlines() if "a.jsonl" in line)

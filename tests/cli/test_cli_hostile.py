@@ -52,6 +52,8 @@ _EACH = (
 COMMANDS: list[tuple[str, ...]] = [
     ("import", "body.json"),
     ("import", "body.json", "--json"),
+    ("import", "--formats"),
+    ("import", "--formats", "--json"),
     ("ls", "--cost"),
     ("ls", "--json"),
     ("search", NEEDLE),

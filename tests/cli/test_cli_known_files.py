@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,13 +44,13 @@ def read(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFacto
     """The names of the files that were read, in a cache folder of the test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
     names: list[str] = []
-    real = importers.read_file
+    real = importers.read_sessions
 
-    def reads(origin: Origin) -> list[Imported]:
+    def reads(origin: Origin) -> Iterator[Imported]:
         names.append(Path(str(origin)).name)
         return real(origin)
 
-    monkeypatch.setattr(importers, "read_file", reads)
+    monkeypatch.setattr(importers, "read_sessions", reads)
     return names
 
 

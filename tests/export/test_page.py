@@ -9,7 +9,9 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from html import unescape
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
@@ -29,6 +31,39 @@ from turnlog.testing.histories import PIXEL, History
 from turnlog.testing.hostile import HOSTILE, hostile_session, hostile_text
 from turnlog.testing.strategies import damaged_histories
 
+_WORD = re.compile(r"[a-z]{3,}|\d{2,}")
+_NUMBER = re.compile(r'<li value="(\d+)">')
+_MARKDOWN = (
+    *(
+        "alpha",
+        "beta",
+        "gamma",
+        "42",
+        " ",
+        "\n",
+        "\n\n",
+        "# ",
+        "* ",
+        "17. ",
+        "18) ",
+        "> ",
+        "**",
+        "_",
+        "`",
+        "```",
+        "~~~",
+        "~~",
+    ),
+    *(
+        "[alpha]: http://delta.org\n",
+        "[alpha]",
+        "![eta](zeta.png)",
+        '[iota](kappa "lambda")',
+        "<theta omega=12>",
+        "    ",
+    ),
+    *("| alpha | beta |\n|---|--:|\n| gamma | 99 |\n", "---\n", "===\n", "\\", "<!-- sigma -->", "<http://tau.org>"),
+)
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'><script>x()</script></svg>"
 
 
@@ -75,9 +110,38 @@ def test_a_page_shows_what_was_said(history: History) -> None:
     page = Page(text)
     assert strange(page) == []
     shown = {words.removeprefix("\n") for words in page.texts}
-    assert [
-        words for message in history.messages for words in said(message.parts) if words and visible(words) not in shown
-    ] == []
+    there = set(_WORD.findall(unquote(page.text) + text))
+    for message in history.messages:
+        for words in said(message.parts):
+            if any(isinstance(part, Text) and part.text == words for part in message.parts):  # Markdown, laid out
+                assert set(_WORD.findall(visible(unescape(words)))) - there == set(), words
+            else:
+                assert not words or visible(words) in shown
+
+
+@given(st.lists(st.sampled_from(_MARKDOWN), min_size=1, max_size=30).map(" ".join))
+def test_no_word_of_markdown_is_lost(text: str) -> None:
+    """What Markdown hides (addresses, names of languages, numbers of lists, HTML, references) is missing on the page of
+    who looks for it."""
+    html, _ = page_of(store_of(MessageRecord(Message("assistant", (Text(text),)))), "s")
+    page = Page(html)
+    assert strange(page) == []
+    assert set(_WORD.findall(text)) - set(_WORD.findall(page.text)) - set(_NUMBER.findall(html)) == set()
+
+
+def test_markdown_is_laid_out() -> None:
+    """A reader sees asterisks and fences instead of what was meant, or code without its lines."""
+    words = (
+        "# Why\n\nIt is *late*:\nsee `a<b`, [here](https://e.org/x).\n\n3. one\n4. two\n\n"
+        "```python\nif x:\n    y()\n```"
+    )
+    html, _ = page_of(store_of(MessageRecord(Message("assistant", (Text(words),)))), "s")
+    assert (
+        "<h3>Why</h3><p>It is <em>late</em>:<br>see <code>a&lt;b</code>, "
+        'here<span class="small"> (https://e.org/x)</span>.'
+        '</p><ol><li value="3">one</li><li value="4">two</li></ol><span class="lang">python</span>'
+    ) in html
+    assert re.sub("</?span[^>]*>", "", html.partition("<code>a")[2].partition("<code>")[2]).startswith("if x:\n    y()")
 
 
 @given(st.text(st.characters(codec=None)) | st.sampled_from(HOSTILE))

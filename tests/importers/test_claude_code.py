@@ -10,7 +10,7 @@ import pytest
 from transcripts import SESSION, bodies_of, claude, claude_answer, jsonl, messages_of, of_kind
 
 from turnlog.importers import Imported, read_file
-from turnlog.log.messages import Message, Text, ToolCall, ToolResult, sha256_hex
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult, sha256_hex, text_of
 from turnlog.log.records import (
     Approval,
     Decision,
@@ -300,3 +300,11 @@ def test_an_edit_of_a_file_that_is_not_told_keeps_its_patch() -> None:
     assert session.blobs[second.after] == b"1\n2\n3\n4\na\nc"
     assert session.blobs.get(second.before) == b"1\n2\n3\n4\na\nb\n"
     assert {first.root, second.root} == {"/p"}
+
+
+def test_a_result_whose_id_is_no_text_ends_nothing() -> None:
+    """A file with one such id could not be read at all."""
+    call = {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "ls"}}
+    odd = [{"type": "tool_result", "tool_use_id": ["c1"], "content": "a"}]
+    (session,) = read_file(jsonl([claude_answer(1, "m1", call), claude(2, "user", odd), claude(3, "user", "next")]))
+    assert [text_of(message) for message in messages_of(session)][-1] == "next"

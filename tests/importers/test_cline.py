@@ -12,7 +12,7 @@ from transcripts import bodies_of, messages_of, of_kind
 from turnlog.errors import ImportFailed
 from turnlog.importers import Imported, detect, read_file
 from turnlog.log.messages import Form, Message, Text, ToolCall, ToolResult
-from turnlog.log.records import MessageRecord, Note, SessionOpened, UsageRecord
+from turnlog.log.records import FileChange, MessageRecord, Note, SessionOpened, UsageRecord
 from turnlog.log.usage import Usage
 
 OWN = "1784000000000_abcde"
@@ -143,3 +143,20 @@ def test_of_a_broken_file_the_messages_before_the_damage_are_read() -> None:
     assert len(cut.warnings) == 1 and "2 entries" in cut.warnings[0].message
     with pytest.raises(ImportFailed):
         detect(data).read(data[:40])
+
+
+def test_edits_are_file_changes() -> None:
+    """Without them, `diff` shows nothing of a session."""
+    made = {"path": "a.py", "content": "x = 1\n"}
+    call = {"type": "tool_use", "id": "c1", "name": "write_to_file", "input": made}
+    said = [{"type": "tool_result", "tool_use_id": "c1", "content": "The file was created: new file."}]
+    session = imported({"role": "assistant", "content": [call]}, {"role": "user", "content": said})
+    (change,) = of_kind(session, FileChange)
+    assert (change.path, change.action, session.blobs[change.after]) == ("a.py", "created", b"x = 1\n")
+
+
+def test_damage_before_the_messages_does_not_hide_what_it_is() -> None:
+    """A file that is damaged where its text is has the same words before it, and is to be copied again."""
+    data = json.dumps(document({"role": "user", "content": "hi there"}), indent=1).encode()
+    for damaged in (data.replace(b"hi there", b"hi \x01, {there"), data.replace(b"hi there", b'hi" there')):
+        assert detect(damaged).name == "cline"

@@ -13,7 +13,8 @@ from transcript_stats import stats_of
 from transcripts import messages_of, of_kind
 
 from turnlog.errors import ImportFailed
-from turnlog.importers import Imported, detect, mini_swe, read_file
+from turnlog.importers import Imported, detect, read_file
+from turnlog.importers.catalog import NAMED
 from turnlog.log.messages import Message, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.log.records import Configuration, MessageRecord, Note, UsageRecord
 from turnlog.log.usage import Usage
@@ -141,19 +142,19 @@ def test_what_the_run_was_and_how_it_ended() -> None:
 def test_a_list_of_messages_is_told_by_its_name_or_prompt(tmp_path: Path) -> None:
     """Old versions wrote the messages alone, which every agent's might be."""
     prompt = {"role": "system", "content": "end with echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
-    assert detect(json.dumps([prompt]).encode()) is mini_swe.IMPORTER
+    assert detect(json.dumps([prompt]).encode()) is NAMED["mini-swe-agent"]
     path = tmp_path / "run.traj.json"
     path.write_text('[{"role": "user", "content": "do"}]')
-    assert detect(path) is mini_swe.IMPORTER
-    assert detect(path.read_bytes()) is not mini_swe.IMPORTER
+    assert detect(path) is NAMED["mini-swe-agent"]
+    assert detect(path.read_bytes()) is not NAMED["mini-swe-agent"]
 
 
 def test_files_without_messages_are_refused() -> None:
     """A trajectory cut off by a crash has to be named as such."""
     with pytest.raises(ImportFailed, match="the JSON is damaged or cut off"):
-        mini_swe.IMPORTER.read(b'{"messages": [')
+        NAMED["mini-swe-agent"].read(b'{"messages": [')
     with pytest.raises(ImportFailed, match="no messages"):
-        mini_swe.IMPORTER.read(b'{"messages": [1]}')
+        NAMED["mini-swe-agent"].read(b'{"messages": [1]}')
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -161,5 +162,5 @@ def test_damage_never_crashes(shared: Path, seed: int) -> None:
     """People import what they have left; an exception keeps all of it from them."""
     files = [path for path, _ in stats_in_manifest(shared, "mini-swe-traj") if path.stat().st_size < 200_000]
     path = files[seed % len(files)]
-    assert detect(path) is mini_swe.IMPORTER
-    check_damage(mini_swe.IMPORTER, path.read_bytes(), seed)
+    assert detect(path) is NAMED["mini-swe-agent"]
+    check_damage(NAMED["mini-swe-agent"], path.read_bytes(), seed)

@@ -13,10 +13,11 @@ from transcript_stats import stats_of
 from transcripts import jsonl, messages_of, of_kind
 
 from turnlog.errors import ImportFailed
-from turnlog.importers import Imported, detect, openhands, read_file
+from turnlog.importers import Imported, detect, read_file
+from turnlog.importers.catalog import NAMED
 from turnlog.importers.repeats import result_text
 from turnlog.log.messages import Message, Reasoning, Text, Tool, ToolCall, ToolResult, text_of
-from turnlog.log.records import Approval, Configuration, Decision, MessageRecord, Note, Record, UsageRecord
+from turnlog.log.records import Approval, Configuration, Decision, FileChange, MessageRecord, Note, Record, UsageRecord
 from turnlog.log.usage import Usage
 from turnlog.view.fold import select
 
@@ -411,7 +412,7 @@ def test_files_without_events_are_refused() -> None:
     """Somebody who picked the wrong file has to see which."""
     for data in (b"", b"[]", b'{"a": 1}', b'[{"id": 1, "source": "agent"'):
         with pytest.raises(ImportFailed, match="no event of OpenHands"):
-            openhands.IMPORTER.read(data)
+            NAMED["openhands"].read(data)
 
 
 def test_lines_that_are_no_events_are_named() -> None:
@@ -432,5 +433,23 @@ def test_damage_never_crashes(shared: Path, seed: int) -> None:
     """People import what they have left; an exception keeps all of it from them."""
     files = sorted(_files(shared))
     path = files[seed % len(files)]
-    assert detect(path) is openhands.IMPORTER
-    check_damage(openhands.IMPORTER, path.read_bytes(), seed)
+    assert detect(path) is NAMED["openhands"]
+    check_damage(NAMED["openhands"], path.read_bytes(), seed)
+
+
+def test_edits_are_file_changes() -> None:
+    """Without them, `diff` shows nothing of a run, and one that failed would show what never was."""
+    made = {"command": "create", "path": "/w/a.py", "file_text": "x = 1\n"}
+    both = response(
+        ("c1", "str_replace_editor", json.dumps(made)),
+        ("c2", "str_replace_editor", json.dumps({**made, "path": "/w/b.py"})),
+    )
+    session = imported(
+        event(1, action="edit", args=made, **behind("c1", both)),
+        event(2, action="edit", args={**made, "path": "/w/b.py"}, **behind("c2", both)),
+        event(3, cause=1, observation="edit", content="File created successfully at: /w/a.py", **behind("c1", both)),
+        event(4, cause=2, observation="edit", content="ERROR:\nFile already exists", **behind("c2", both)),
+    )
+    (change,) = of_kind(session, FileChange)
+    assert (change.path, change.action, session.blobs[change.after]) == ("/w/a.py", "created", b"x = 1\n")
+    assert session.drafts[change.call_record - 1].body.message.role == "assistant"  # type: ignore[union-attr]

@@ -9,7 +9,16 @@ from transcripts import bodies_of, jsonl, messages_of, of_kind
 
 from turnlog.importers import Imported, read_file
 from turnlog.log.messages import Media, Message, Reasoning, Text, ToolCall, ToolResult, sha256_hex, text_of
-from turnlog.log.records import Configuration, Decision, Note, PartialAnswer, Record, TurnClosed, UsageRecord
+from turnlog.log.records import (
+    Configuration,
+    Decision,
+    FileChange,
+    Note,
+    PartialAnswer,
+    Record,
+    TurnClosed,
+    UsageRecord,
+)
 from turnlog.log.usage import Usage
 from turnlog.view.fold import select
 
@@ -201,3 +210,26 @@ def test_damage_is_a_warning() -> None:
     (session,) = read_file(jsonl(lines))
     assert messages_of(session) == [Message("user", (Text("hi"),)), Message("assistant", (Text("yes"),))]
     assert [warning.line for warning in session.warnings] == [2, 3, 4]
+
+
+def test_edits_are_file_changes_below_the_folder_of_the_session() -> None:
+    """Without them, `diff` shows nothing of a session."""
+    wrote = {"type": "toolCall", "id": "c1", "name": "write", "arguments": {"path": "x.py", "content": "a = 1\n"}}
+    edit = {"path": "x.py", "oldText": "1", "newText": "2"}
+    session = imported(
+        answer("a", "", wrote),
+        entry("b", "a", message={"role": "toolResult", "toolCallId": "c1", "toolName": "write", "content": "ok"}),
+        answer("c", "b", {"type": "toolCall", "id": "c2", "name": "edit", "arguments": edit}),
+        entry("d", "c", message={"role": "toolResult", "toolCallId": "c2", "toolName": "edit", "content": "ok"}),
+    )
+    changes = of_kind(session, FileChange)
+    assert [(change.path, change.root) for change in changes] == [("x.py", "/w")] * 2
+    assert [session.blobs[change.after] for change in changes] == [b"a = 1\n", b"a = 2\n"]
+
+
+def test_content_that_is_no_block_is_told() -> None:
+    """A text without its block vanished in silence."""
+    (session,) = read_file(jsonl([HEADER, entry("a", None, message={"role": "user", "content": [said("hi"), 7]})]))
+    assert messages_of(session) == [Message("user", (Text("hi"),))]
+    assert [(warning.line, "content[]" in warning.message) for warning in session.warnings] == [(2, True)]
+    assert Note("message", data={"message.content[1]": 7}) in bodies_of(session)

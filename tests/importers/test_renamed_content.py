@@ -242,7 +242,7 @@ def test_what_holds_no_answer_gives_no_warning(beside: Any) -> None:
     assert session.warnings == ()
 
 
-@pytest.mark.parametrize("kind", ["tool_use", "tool-call", "tool-result", "sticker"])
+@pytest.mark.parametrize("kind", ["tool_use", "tool-result", "sticker"])
 def test_a_block_that_chat_completions_does_not_have_is_told(kind: str) -> None:
     """Servers may be sent any block, so it was taken for known: a call of another format was no call, in silence."""
     block = {"type": kind, "name": "ls", "input": {"path": "/w"}}

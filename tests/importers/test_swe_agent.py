@@ -13,7 +13,8 @@ from transcript_stats import stats_of
 from transcripts import messages_of, of_kind
 
 from turnlog.errors import ImportFailed
-from turnlog.importers import Imported, detect, read_file, swe_agent
+from turnlog.importers import Imported, detect, read_file
+from turnlog.importers.catalog import NAMED
 from turnlog.importers.repeats import result_text
 from turnlog.log.messages import Message, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.log.records import Configuration, MessageRecord, Note, ToolFinished
@@ -168,9 +169,9 @@ def test_titles_say_the_task() -> None:
 def test_files_without_messages_are_refused() -> None:
     """A trajectory cut off by a crash has to be named as such."""
     with pytest.raises(ImportFailed, match="the JSON is damaged or cut off"):
-        swe_agent.IMPORTER.read(b'{"history": [')
+        NAMED["swe-agent"].read(b'{"history": [')
     with pytest.raises(ImportFailed, match="no messages"):
-        swe_agent.IMPORTER.read(b'{"history": []}')
+        NAMED["swe-agent"].read(b'{"history": []}')
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -178,5 +179,5 @@ def test_damage_never_crashes(shared: Path, seed: int) -> None:
     """People import what they have left; an exception keeps all of it from them."""
     files = [path for path, _ in stats_in_manifest(shared, "swe-agent-traj")]
     path = files[seed % len(files)]
-    assert detect(path) is swe_agent.IMPORTER
-    check_damage(swe_agent.IMPORTER, path.read_bytes(), seed)
+    assert detect(path) is NAMED["swe-agent"]
+    check_damage(NAMED["swe-agent"], path.read_bytes(), seed)

@@ -23,7 +23,7 @@ from sound import BODIES, ODD_BODIES
 from judging import TARGETS, shown
 from recorded_bodies import recorded_bodies
 from turnlog.errors import ImportFailed, InputError
-from turnlog.importers.bodies import IMPORTER
+from turnlog.importers.bodies import read
 from turnlog.log.messages import Text, Tool, ToolCall, ToolResult
 from turnlog.log.records import Configuration
 from turnlog.providers import PROVIDERS
@@ -107,7 +107,7 @@ def _says_nothing(name: str, key: str) -> bool:
 def imported_as(body: dict[str, Any]) -> str:
     """The format in which `import` reads a body; "" if it refuses it."""
     try:
-        (session,) = IMPORTER.read(json.dumps(body).encode())
+        (session,) = read(json.dumps(body).encode())
     except ImportFailed:
         return ""
     return session.format

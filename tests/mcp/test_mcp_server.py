@@ -209,8 +209,8 @@ def test_reading_is_bounded_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     store, read = MemoryStore(), list[str]()
     from turnlog import importers
 
-    real = importers.read_file
-    monkeypatch.setattr(importers, "read_file", lambda path: (read.append(path.stem), real(path))[1])
+    real = importers.read_sessions
+    monkeypatch.setattr(importers, "read_sessions", lambda path: (read.append(path.stem), real(path))[1])
     sync = Sync(store, None, tmp_path, lambda: KnownFiles(store, "here", ()))
     monkeypatch.setattr("turnlog.mcp.sync.SECONDS", -1.0)  # no time at all
     sync.wait(())

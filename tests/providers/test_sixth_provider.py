@@ -93,4 +93,4 @@ def test_no_table_outside_the_folders_has_a_row_for_each_provider() -> None:
         for path in files
         if sum(f'"{name}"' in path.read_text("utf-8") for name in PROVIDER_ROWS) > 2
     }
-    assert named == {"models/makers.py", "importers/pi/messages.py", "testing/histories.py"}
+    assert named == {"models/makers.py", "importers/pi.py", "testing/histories.py"}

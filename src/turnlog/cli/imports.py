@@ -22,6 +22,7 @@ from .._platform.texts import without_password
 from .._platform.units import AGES, counted, read_age, size_text
 from ..config.settings import Settings
 from ..errors import Conflict, CorruptRecord, ImportFailed, InputError, TurnlogError
+from ..importers.catalog import FORMATS
 from ..importers.discovery import discover
 from ..importers.known_files import KnownFiles
 from ..importers.protocol import Imported, Origin, origin_name
@@ -60,12 +61,16 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
     text = "list every session and every warning, and read files that did not change, too"
     parser.add_argument("-v", "--verbose", action="store_true", help=text)
     parser.add_argument("--json", action="store_true", help="one JSON object a session, one a line")
+    text = "list the formats: what is read, where programs keep it, when it was last checked"
+    parser.add_argument("--formats", action="store_true", help=text)
     text = "store keys, tokens and passwords as they are (default: each is replaced by [redacted:...])"
     parser.add_argument("--unredacted", action="store_true", help=text)
     parser.set_defaults(run=_import)
 
 
 def _import(arguments: Namespace) -> int:
+    if arguments.formats:
+        return _list_formats(arguments)
     if not arguments.paths and arguments.discover is None:
         raise InputError("nothing to import: give files or folders, or use --discover")
     if arguments.newer_than is not None and arguments.discover is None:
@@ -94,6 +99,26 @@ def _import(arguments: Namespace) -> int:
     if not run.met and arguments.paths:
         say("nothing found to import: hidden folders are skipped, and --discover HOME searches the folders of agents")
     return run.code
+
+
+def _list_formats(arguments: Namespace) -> int:
+    """Print a row for each format, those that are only recognised and refused last."""
+    formats = sorted(FORMATS, key=lambda row: not row.module)
+    if arguments.paths or arguments.discover is not None:
+        raise InputError("--formats lists the formats and imports nothing: give it without files and --discover")
+    if arguments.json:
+        for row in formats:
+            places = {row.name: row.where, **row.also}
+            out_json({"format": row.name, "reads": row.title, "read": bool(row.module), "checked": row.checked,
+                      "where": {agent: where for agent, where in places.items() if where}})  # fmt: skip
+        return 0
+    width = max(len(row.name) for row in formats)
+    for row in formats:
+        out_line(f"{row.name:<{width}}  {row.title}" + ("" if row.module else " (recognised, not read)"))
+        where = (*row.where, *(place for places in row.also.values() for place in places))
+        out_lines([f"{'':{width}}  {place if place.startswith('<') else f'~/{place}'}" for place in where])
+        out_lines([f"{'':{width}}  checked {row.checked}"] if row.module else [])
+    return 0
 
 
 def known_files(store: Store, arguments: Namespace, settings: Settings, redactor: Redactor | None) -> KnownFiles:
@@ -128,12 +153,17 @@ class _Import:
             self.seen.update(known.files)
             self._count(agent or known.agent, {"unchanged": len(known.sessions)})
             return
-        began = time.time_ns()
-        sessions, failed = _read(origin)
-        clear()
-        agent = agent or (_program(sessions[0].format) if sessions else "")
+        began, failed, damaged = time.time_ns(), None, False
         kept: list[Synced] = []
-        for imported in sessions:
+        files: dict[str, None] = {}
+        for imported in _read(origin):
+            clear()
+            if isinstance(imported, TurnlogError):
+                failed = imported
+                continue
+            agent = agent or _program(imported.format)
+            damaged = damaged or any(warning.lost != "nothing" for warning in imported.warnings)
+            files.update(dict.fromkeys(imported.files))
             self.seen.update(map(os.path.abspath, imported.files))
             stored = _stored(self._store, imported, self._redactor)
             if isinstance(stored, TurnlogError):
@@ -141,15 +171,13 @@ class _Import:
             else:
                 kept.append(stored[1])
                 self._report(agent, *stored)
-        damaged = any(warning.lost != "nothing" for each in sessions for warning in each.warnings)
         self.code = max(self.code, int(damaged), 0 if failed is None else failed.exit_code)
         if failed is not None:
             self._told.append(f"turnlog: {failed}")
-        if sessions:
+        if files or kept:
             self._count(agent, Counter(each.status for each in kept))
             # What has to be said again is read again.
             if isinstance(origin, Path) and failed is None and not damaged and not any(each.exposed for each in kept):
-                files = [file for each in sessions for file in each.files]
                 self._known.add(origin, began, agent, [each.session for each in kept], files)
 
     def _count(self, agent: str, numbers: Mapping[str, int]) -> None:
@@ -261,16 +289,19 @@ class _Bug(TurnlogError):
     exit_code = 70
 
 
-def _read(origin: Origin | InputError) -> tuple[list[Imported], TurnlogError | None]:
+def _read(origin: Origin | InputError) -> Iterator[Imported | TurnlogError]:
     """The sessions of a transcript, and the error if reading failed."""
+    if isinstance(origin, InputError):
+        yield origin
+        return
     try:
-        return ([], origin) if isinstance(origin, InputError) else (importers.read_file(origin), None)
+        yield from importers.read_sessions(origin)
     except ImportFailed as error:
-        return [], error
+        yield error
     except OSError as error:
-        return [], ImportFailed(f"{_name(origin)}: cannot be read ({error.strerror or error})")
+        yield ImportFailed(f"{_name(origin)}: cannot be read ({error.strerror or error})")
     except Exception as error:  # noqa: BLE001 - a bug in turnlog must not stop the import of the other files
-        return [], _bug(_name(origin), error)
+        yield _bug(_name(origin), error)
 
 
 def _name(origin: Origin | InputError) -> str:

@@ -3,8 +3,8 @@
 The page has no addresses except its own anchors: folding is done by HTML, and pictures are data URLs. Its
 Content-Security-Policy (level 3) forbids everything else, in case foreign markup ever gets through.
 
-Texts are shown as they were written. Rendering their Markdown would need a parser that is safe for foreign text, and
-the page would differ from what the model was sent.
+What the user and the model wrote is laid out as the Markdown that it mostly is (see `prose`); results, arguments,
+system text and everything else are shown as they were written.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ class RecordWriter:
             yield _line(description)
             return
         yield _head(description)
-        yield from self._parts.blocks(description.blocks, description.n)
+        is_prose = description.kind in ("user", "assistant")
+        yield from self._parts.blocks(description.blocks, description.n, is_prose=is_prose)
         if not description.blocks:
             yield tag("p", text("(empty)"), class_="small")
         yield end("article")

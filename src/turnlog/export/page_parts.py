@@ -15,6 +15,7 @@ from ..tokens.dimensions import image_type
 from ..view.tool_calls import CallInfo
 from .description import ContentBlock, Words
 from .escapes import Markup, end, join, start, tag, text
+from .prose import prose
 
 # -- page head -------------------------------------------------------------------------------------
 #
@@ -80,10 +81,15 @@ class PartWriter:
             if info.result:
                 self._answers.setdefault((info.result, info.call.id), info)
 
-    def blocks(self, blocks: Iterable[ContentBlock], n: int) -> Iterator[Markup]:
-        """The content of record `n`."""
+    def blocks(self, blocks: Iterable[ContentBlock], n: int, *, is_prose: bool = False) -> Iterator[Markup]:
+        """The content of record `n`. If it `is_prose`, its texts are Markdown, and are laid out."""
         infos = iter(self._calls.get(n, ()))
         for block in blocks:
+            if is_prose and block.kind == "text" and not block.label:
+                shown = prose(block.text)
+                is_long = len(block.text) > _LONG
+                yield tag("details", tag("summary", sized("Text", block.text)), shown) if is_long else shown
+                continue
             yield from self._block(block, n, next(infos, None) if block.kind == "call" else None)
 
     def _block(self, block: ContentBlock, n: int, info: CallInfo | None = None) -> Iterator[Markup]:

@@ -150,7 +150,9 @@ class Talk:
             yield cents(total_cost(self.bills))
         bills, many = with_subagents(self._store, self.info.id)
         if many:
-            yield f"{cents(total_cost(bills))} with {counted(many, 'subagent')}"
+            yield " ".join(
+                filter(None, (cents(total_cost(bills)) if bills else "", f"with {counted(many, 'subagent')}"))
+            )
 
     def heading(self, number: int) -> str:
         """The number of a turn, when it began (with the date where that is another one), its duration and its cost."""

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 from .._platform.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .formats import IMPORTERS, detect, read_file
+    from .catalog import IMPORTERS
+    from .formats import detect, read_file, read_sessions
     from .protocol import Imported
 else:
-    __getattr__, __dir__ = lazy_names(__name__, {"formats": "IMPORTERS detect read_file", "protocol": "Imported"})
+    __getattr__, __dir__ = lazy_names(
+        __name__, {"catalog": "IMPORTERS", "formats": "detect read_file read_sessions", "protocol": "Imported"}
+    )
 
-__all__ = ["IMPORTERS", "Imported", "detect", "read_file"]
+__all__ = ["IMPORTERS", "Imported", "detect", "read_file", "read_sessions"]

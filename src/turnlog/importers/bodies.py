@@ -25,9 +25,8 @@ from ..providers import PROVIDERS
 from ..providers.protocol import Provider
 from ..providers.recognise import is_message, provider_of, provider_of_messages
 from .drafting import Drafting
-from .foreign import foreign
 from .json_values import within, without, word
-from .protocol import Imported, Importer, Origin, digest_of, with_own_ids
+from .protocol import Imported, Origin, digest_of, with_own_ids
 from .transcript import Line, Transcript
 from .unread import ANSWERS, named
 
@@ -38,6 +37,7 @@ from .unread import ANSWERS, named
 WRAPPERS = ("request", "body", "params")
 """Keys under which recorded requests and lines of batches have the body: `params` in batches of Anthropic."""
 
+_KEYS = frozenset(row.conversation for row in PROVIDER_ROWS.values())
 _URLS = ("url", "endpoint")
 """Keys of a wrapper for the URL that the request went to."""
 
@@ -47,25 +47,30 @@ def is_body(value: Any) -> bool:
 
     Because a file may hold any JSON, an `input` without messages counts only if the value also names a model.
     """
-    if not isinstance(value, dict):
-        return False
+    return bool(api_of(value))
+
+
+def api_of(value: Any, url: str = "") -> str:
+    """The name of the API that a request body is for, sent to `url` if that is known; "" if it does not look like a
+    body (`is_body`)."""
+    if not isinstance(value, dict) or _KEYS.isdisjoint(value):
+        return ""
     try:
-        key = PROVIDERS[provider_of(value)].conversation
+        api = provider_of(value, url)
     except InputError:
-        return False
+        return ""
+    key = PROVIDERS[api].conversation
     given = value[key]
-    if isinstance(given, list):
-        return bool(given) or key != "input" or isinstance(value.get("model"), str)
-    return is_message(given) or isinstance(value.get("model"), str)
+    is_enough = (bool(given) or key != "input") if isinstance(given, list) else is_message(given)
+    return api if is_enough or isinstance(value.get("model"), str) else ""
 
 
 def wrapped(value: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """The request bodies inside a wrapper: the wrapper's key, the body, and the URL of the request, "" if the wrapper
-    has none."""
+    """The request bodies inside a wrapper: the wrapper's key, the body, and the name of its API."""
     url = next(filter(None, (word(value.get(key)) for key in _URLS)), "")
     for key in WRAPPERS:
-        if is_body(value.get(key)):
-            yield key, value[key], url
+        if api := api_of(value.get(key), url):
+            yield key, value[key], api
 
 
 _RUN_ID_KEYS = ("task_id", "trial")
@@ -93,13 +98,13 @@ class _Conversation(Struct, frozen=True):
         return f"{self.place} {spot}".strip()
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
+def sniff(head: bytes, path: Path | None) -> int:
     """Any JSON with a key of a conversation gets a low score; importers of other formats give theirs a higher one."""
     plain = head.lstrip(b"\0 \t\r\n")
     return 20 if plain[:1] in (b"{", b"[") and _marks().search(head) else 0
 
 
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """One session for each conversation, in order."""
     file = Transcript(origin)
     sessions: list[Imported] = []
@@ -114,9 +119,6 @@ def _read(origin: Origin) -> list[Imported]:
             "input or contents, a list of messages, or JSON lines of either"
         )
     return with_own_ids(sessions)
-
-
-IMPORTER = Importer("bodies", _sniff, _read)
 
 
 def _marks() -> re.Pattern[bytes]:
@@ -141,8 +143,6 @@ def _conversations(file: Transcript) -> Iterator[_Conversation]:
         lines = list(file.lines())
     else:
         lines = [Line(0, item) for item in value] if isinstance(value, list) else [Line(0, value)]
-    if reason := foreign(line.value for line in lines):
-        raise ImportFailed(f"{file.name}: {reason}")
     messages = [line for line in lines if is_message(line.value)]
     if messages and not any(is_body(line.value) for line in lines):
         yield _of_messages(messages, lines, file)
@@ -186,10 +186,10 @@ def _conversation(line: Line, place: str) -> _Conversation | None:
         return _Conversation(place, line.number, api, {PROVIDERS[api].conversation: value}, {}, _to_first_prompt(value))
     if not isinstance(value, dict):
         return None
-    if is_body(value):
-        return _Conversation(place, line.number, provider_of(value), value, {}, value)
-    for key, body, url in wrapped(value):
-        return _Conversation(place, line.number, provider_of(body, url), body, without(value, (key,)), value)
+    if api := api_of(value):
+        return _Conversation(place, line.number, api, value, {}, value)
+    for key, body, api in wrapped(value):
+        return _Conversation(place, line.number, api, body, without(value, (key,)), value)
     run = value.get("traj")
     if isinstance(run, list) and run and is_message(run[0]):
         api = provider_of_messages(run)

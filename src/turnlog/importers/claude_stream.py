@@ -22,7 +22,7 @@ from .claude_code.conversation import draft_conversation
 from .claude_code.steps import ClaudeRecord, Steps
 from .drafting import Drafting
 from .json_values import objects, within, without, word
-from .protocol import Imported, Importer, Origin, hashed_id
+from .protocol import Imported, Origin, hashed_id
 from .transcript import Line, Transcript
 
 _FORMAT = "claude-stream-json"
@@ -40,14 +40,14 @@ _CONVERSATION = ("user", "assistant")
 _ENVELOPE = frozenset({"type", "subtype", "session_id", "uuid", "timestamp"})
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
+def sniff(head: bytes, path: Path | None) -> int:
     """Recognised by the kinds of records of a session file, with keys in snake case."""
     if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
         return 0
     return 75 if _TYPED.search(head) and _SESSION.search(head) and _MARKS.search(head) else 0
 
 
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The session, then its subagents."""
     file = Transcript(origin)
     lines = _records(file)
@@ -59,9 +59,6 @@ def _read(origin: Origin) -> list[Imported]:
     for line in lines:
         chains.setdefault(_chain(line.value), []).append(line)
     return [_imported(chain, session_id, agent, Drafting(file, beside=bool(agent))) for agent, chain in chains.items()]
-
-
-IMPORTER = Importer("claude-stream-json", _sniff, _read)
 
 
 def _records(file: Transcript) -> list[Line]:

@@ -22,7 +22,7 @@ from ..providers.anthropic import PROVIDER
 from .drafting import Drafting, billed
 from .json_values import items, mapping, objects, within, without, word
 from .messages import read_message
-from .protocol import Imported, Importer, Origin, digest_of, hashed_id
+from .protocol import Imported, Origin, digest_of, hashed_id
 from .transcript import Transcript
 
 _FORMAT = "cline-session"
@@ -30,28 +30,13 @@ _FORMAT = "cline-session"
 _HISTORY = "api_conversation_history.json"
 _WANTED = "give a .messages.json of ~/.cline/data/sessions"
 _MESSAGES = ".messages.json"
-_SESSION = lazy_pattern(rb'"session_id"\s*:')
 _SESSION_ID = lazy_pattern(rb'"sessionId"\s*:\s*"([A-Za-z0-9_-]+)"')
-_SESSION_KEYS = (b'"messages_path"', b'"enable_tools"', b'"workspace_root"', b'"started_at"')
-_FILE_KEYS = (b'"sessionId"', b'"updated_at"', b'"agent"', b'"modelInfo"', b'"system_prompt"')
 _BLOCKS = frozenset({"text", "image", "document"})
 _MESSAGE_KEYS = frozenset({"role", "content", "id", "ts", "modelInfo", "metrics"})
 _COMPACTED = frozenset({"compaction", "compaction_summary"})
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by the keys around the messages; a bare list by the file's name."""
-    plain = head.lstrip(b"\0 \t\r\n")
-    if path is not None and path.name == _HISTORY and plain.startswith(b"["):
-        return 80
-    if not plain.startswith(b"{"):
-        return 0
-    if _SESSION.search(plain) and sum(key in plain for key in _SESSION_KEYS) >= 3:
-        return 80
-    return 80 if b'"messages"' in plain and sum(key in plain for key in _FILE_KEYS) >= 4 else 0
-
-
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The session of the file: the messages, together with the session facts in the file beside it."""
     file = Transcript(origin)
     value = _document(file)
@@ -75,9 +60,6 @@ def _read(origin: Origin) -> list[Imported]:
         facts = _facts_of(beside, value, file) if beside.is_file() else {}
         files += [str(beside)] if facts else []
     return [_imported(value, facts, file, files)]
-
-
-IMPORTER = Importer("cline", _sniff, _read)
 
 
 def _document(file: Transcript) -> Any:
@@ -125,7 +107,7 @@ def _imported(value: Mapping[str, Any], facts: Mapping[str, Any], file: Transcri
     parent = word(within(facts, "metadata", "fork", "forkedFromSessionId"))
     if compacted := _compaction_of(value):
         session, parent = f"{session}.compaction-{digest_of(compacted)[:12]}", session
-    log = Drafting(file)
+    log = Drafting(file, edits=True)
     title = _draft(value, facts, messages, log)
     return log.imported(session, _FORMAT, title, parent=parent, files=files)
 
@@ -134,6 +116,7 @@ def _draft(value: Mapping[str, Any], facts: Mapping[str, Any], messages: list[An
     """Add the session to `log`; returns the title that somebody gave it. Facts that change while a session continues
     are left out, so that the records of a file that grew begin as before."""
     log.at(facts.get("started_at"))
+    log.files.work_in(facts.get("cwd"))
     if prompt := word(value.get("system_prompt")):
         message = read_message(PROVIDER, {"role": "system", "content": prompt}, log)
         if message is not None:

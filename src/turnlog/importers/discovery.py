@@ -1,7 +1,7 @@
 """The places in a home folder where agents store their sessions.
 
-A place is a pattern below the home folder; `**` matches any number of folders. To add an agent, add a line to `PLACES`.
-This module does not read transcripts: `detect` determines the format of each file.
+A place is a pattern below the home folder; `**` matches any number of folders. The places of a format are in
+`catalog.FORMATS`. This module does not read transcripts: `detect` determines the format of each file.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from .catalog import IMPORTERS, ROOTS
+
 
 class AgentFile(Struct, frozen=True, order=True):
     """A file of an agent, in the place where that agent stores its sessions."""
@@ -21,37 +23,15 @@ class AgentFile(Struct, frozen=True, order=True):
     path: Path
 
 
-_HISTORY = "tasks/*/api_conversation_history.json"
-_EXTENSIONS = {
-    "cline": "saoudrizwan.claude-dev",
-    "roo-code": "rooveterinaryinc.roo-cline",
-    "kilo-code": "kilocode.kilo-code",
-}
-"""Agents that run inside an editor, with the names of their extensions."""
-
-_EDITOR_DATA = (
-    ".config/*/User/globalStorage",  # Linux: Code, Code - Insiders, Cursor, VSCodium, Windsurf, ...
-    "Library/Application Support/*/User/globalStorage",  # macOS
-    "AppData/Roaming/*/User/globalStorage",  # Windows
-    ".*-server/data/User/globalStorage",  # remote: .vscode-server, .cursor-server
+PLACES: tuple[tuple[str, str], ...] = tuple(
+    (agent, place.replace(word, root))
+    for importer in IMPORTERS
+    for agent, places in {importer.name: importer.where, **importer.also}.items()
+    for place in places
+    for word, roots in [next((each for each in ROOTS.items() if place.startswith(each[0])), ("<", ("",)))]
+    for root in roots
 )
-
-PLACES: tuple[tuple[str, str], ...] = (
-    # A session's subagents are imported with it, from `<session>/subagents`.
-    ("claude-code", ".claude/projects/*/*.jsonl"),
-    ("claude-code", ".config/claude/projects/*/*.jsonl"),
-    ("codex", ".codex/sessions/**/rollout-*.jsonl*"),
-    ("codex", ".codex/archived_sessions/**/rollout-*.jsonl*"),
-    # Not logs.json, which has only the user's prompts: the chats contain them too.
-    ("gemini-cli", ".gemini/tmp/*/chats/**/*.json*"),
-    ("gemini-cli", ".gemini/tmp/*/checkpoint*.json"),
-    ("pi", ".pi/agent/sessions/**/*.jsonl"),
-    ("cline", ".cline/data/sessions/*/*.messages.json"),
-    ("cline", f".cline/data/{_HISTORY}"),
-    *((agent, f"{data}/{name}/{_HISTORY}") for agent, name in _EXTENSIONS.items() for data in _EDITOR_DATA),
-    ("mini-swe-agent", ".config/mini-swe-agent/*.traj.json"),
-)
-"""The places of each agent, from its documentation or its code."""
+"""The places of each agent, from the table of formats."""
 
 
 def discover(home: Path, failed: Callable[[OSError], None]) -> Iterator[AgentFile]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -16,9 +17,10 @@ from ..log.records import Body, Decision, MessageRecord, Note, PartialAnswer, Se
 from ..log.store import Draft
 from ..log.usage import Usage, is_uncounted, tokens_billed
 from ..providers.protocol import Reply
+from .edits import KnownChange, record_call
 from .file_changes import ChangedFiles
 from .protocol import Damage, Imported, Lost, session_id_of
-from .repeats import without_repeats
+from .repeats import result_text, without_repeats
 from .titles import title_of
 from .transcript import Transcript
 from .unread import is_hollow, named, unread, unread_keys
@@ -34,14 +36,18 @@ def as_utc(value: Any) -> str:
 
     Accepts ISO 8601 text (taken as UTC if it has no time zone) and seconds or milliseconds since 1970.
     """
+    is_time = isinstance(value, (str, int, float)) and not isinstance(value, bool)
+    return _as_utc(value) if is_time else ""
+
+
+@lru_cache(maxsize=64)
+def _as_utc(value: str | float) -> str:
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)
             moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            moment = datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
         else:
-            return ""
+            moment = datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
     except (ValueError, OverflowError, OSError):
         return ""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -57,21 +63,26 @@ class Drafting:
     """Collects the drafts of one session. `add` returns the record number that a draft will have.
 
     `beside`: the session is not the first of its file. The `warnings` of the first session include the damage to the
-    file; those of the others only their own. `turn`: the id of the open turn, "" if no turn is open.
+    file; those of the others only their own. `turn`: the id of the open turn, "" if no turn is open. `known`: by call,
+    what the program says of its change to a file, until its result is added. With `edits`, the file changes of calls
+    that succeeded are recorded, as far as their arguments tell.
     """
 
-    def __init__(self, transcript: Transcript, *, beside: bool = False) -> None:
+    def __init__(self, transcript: Transcript, *, beside: bool = False, edits: bool = False) -> None:
         self.transcript = transcript
         self.warnings = [] if beside else transcript.warnings
         self.drafts: list[Draft] = []
         self.blobs: dict[str, bytes] = {}
         self.files = ChangedFiles(self.add, self.blob, self.blobs)
         self.turn = ""
+        self.known: dict[str, KnownChange] = {}
         self._time = ""
+        self._has_edits = edits
         self._calls: dict[str, tuple[int, ToolCall]] = {}
         self._is_opened = False
         self._context: dict[str, dict[str, Any]] = {}
         self._echoes: dict[tuple[str, str], str] = {}
+        self._unread: dict[tuple[str, Lost], list[int]] = {}
 
     # -- records ---------------------------------------------------------------------------------
 
@@ -92,12 +103,20 @@ class Drafting:
     def add(self, body: Body) -> int:
         """Append a record and return its number."""
         self.drafts.append(Draft(body, self._time))
+        number = self.last
         if isinstance(body, MessageRecord):
             self._report_unread(body)
             for part in body.message.parts:
                 if isinstance(part, ToolCall):
-                    self._calls[part.id] = (self.last, part)
-        return self.last
+                    self._calls[part.id] = (number, part)
+            for part in body.message.parts if self._has_edits else ():
+                if isinstance(part, ToolResult) and part.outcome == "ok" and (call := self.call(part.call_id)):
+                    self.edited(call, result_text([part]))
+        return number
+
+    def edited(self, call: ToolCall, said: str = "") -> None:
+        """Record the file changes of a call that succeeded; `said` is its result."""
+        record_call(call, said, self.files, self.call_record(call.id), self.known.pop(call.id, None))
 
     def left_unread(
         self, line: int, place: str, values: Mapping[str, Any], *, is_empty: bool, of: str = "a message"
@@ -109,11 +128,14 @@ class Drafting:
             self.warn(line, f"{where}not read: {named(keys)} of {of}", "entry" if is_empty else "part")
 
     def _report_unread(self, body: MessageRecord) -> None:
+        descriptions = unread(body.message)
+        if not descriptions:
+            return
         place = _LINE.match(body.source)
         where = "" if place else f"{body.source}: " if body.source else ""
-        hollow = is_hollow(body.message)
-        for what in unread(body.message):
-            self.warn(int(place[1]) if place else 0, f"{where}not read: {what}", "entry" if hollow else "part")
+        lost: Lost = "entry" if is_hollow(body.message) else "part"
+        for what in descriptions:
+            self.warn(int(place[1]) if place else 0, f"{where}not read: {what}", lost)
 
     def reply(self, reply: Reply, source: str, reason: str) -> None:
         """Append a parsed answer with its media. An incomplete answer becomes a partial answer; `reason` is used if it
@@ -181,6 +203,8 @@ class Drafting:
         """The message with each tool result replaced by what `judged` returns for it, and with the names of their
         tools."""
         results = {i: judged(part) for i, part in enumerate(message.parts) if isinstance(part, ToolResult)}
+        if not results:
+            return message
         named = {
             i: replace(result, name=result.name or self.call_name(result.call_id)) for i, result in results.items()
         }
@@ -197,6 +221,10 @@ class Drafting:
     def warn(self, line: int, message: str, lost: Lost = "part") -> None:
         """Report damage on a line (0: in the whole file), and what is lost by it."""
         self.warnings.append(Damage(self.transcript.name, line, message, lost))
+
+    def count(self, what: str, line: int, lost: Lost = "part") -> None:
+        """Report what is not read, once for each kind: with its first line, and how often it was met."""
+        self._unread.setdefault((what, lost), []).append(line)
 
     def unreadable(self, line: int, what: str, value: Any, lost: Lost = "part") -> None:
         """Record `value`, which cannot be read, as a note, and report it."""
@@ -237,12 +265,16 @@ class Drafting:
         would get the clock time of the store.
         """
         first = next((draft.time for draft in self.drafts if draft.time), "")
+        name = self.transcript.name
+        for (what, lost), lines in self._unread.items():
+            times = f" ({len(lines):,} times)" if len(lines) > 1 else ""
+            self.warnings.append(Damage(name, lines[0], f"not read: {what}{times}", lost, len(lines)))
         return Imported(
             session_id=session_id_of(session_id),
             format=form,
             title=title or title_of(self.messages),
             parent=session_id_of(parent) if parent else "",
-            drafts=tuple(draft if draft.time else Draft(draft.body, first) for draft in self.drafts),
+            drafts=tuple(draft if draft.time or not first else Draft(draft.body, first) for draft in self.drafts),
             blobs=self.blobs,
             warnings=tuple(self.warnings),
             files=(self.transcript.name, *files),

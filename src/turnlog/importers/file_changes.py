@@ -66,6 +66,10 @@ class ChangedFiles:
         name = self._last_contents.get(place_of(path, self.root))
         return None if name is None else self._blobs.get(name)
 
+    def seen(self, path: str, content: str) -> None:
+        """Remember the content of a file, which the transcript shows before a change."""
+        self._last_contents[place_of(path, self.root)] = self._blob(content.encode("utf-8", "surrogatepass"))
+
     def created(self, path: str, after: Any, call_record: int) -> None:
         """Record that a file was created; `after` is its text, if it is known."""
         self._change(path, "created", None, _bytes(after), call_record)
@@ -116,10 +120,11 @@ class ChangedFiles:
         old_path: str = "",
     ) -> None:
         names = ["" if data is None else self._blob(data) for data in (before, after)]
-        self._last_contents.pop(place_of(old_path or path, self.root), None)
-        self._last_contents.pop(place_of(path, self.root), None)
+        place = place_of(path, self.root)
+        self._last_contents.pop(place_of(old_path, self.root) if old_path else place, None)
+        self._last_contents.pop(place, None)
         if after is not None:
-            self._last_contents[place_of(path, self.root)] = names[1]
+            self._last_contents[place] = names[1]
         self._add(
             FileChange(
                 path=path,

@@ -1,60 +1,30 @@
-"""All formats of transcripts, recognised by content. To add one, write a module and add a line to `IMPORTERS`."""
+"""Find the format of a transcript by its content, and read it."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from .._platform.texts import plain_utf8
 from ..errors import ImportFailed, InputError
+from ..log.origins import PROGRAM
 from ..log.records import Body, Configuration, MessageRecord, Note
-from . import (
-    bodies,
-    claude_code,
-    claude_stream,
-    cline,
-    codex,
-    gemini_cli,
-    gemini_responses,
-    mini_swe,
-    openhands,
-    pi,
-    swe_agent,
-    tarko,
-    trajectory,
-    turnlog_export,
-    webvoyager,
-)
+from .catalog import FORMATS, IMPORTERS
 from .drafting import UNREADABLE, as_utc
-from .foreign import foreign_head
-from .protocol import Imported, Importer, Origin, contents, origin_name
+from .protocol import MARKED, Imported, Importer, Origin, contents, origin_name
 from .refusals import refusal
 from .unread import is_hollow
 
-IMPORTERS: tuple[Importer, ...] = (
-    turnlog_export.IMPORTER,
-    claude_code.IMPORTER,
-    codex.IMPORTER,
-    gemini_cli.IMPORTER,
-    gemini_responses.IMPORTER,
-    pi.IMPORTER,
-    cline.IMPORTER,
-    claude_stream.IMPORTER,
-    webvoyager.IMPORTER,
-    tarko.IMPORTER,
-    trajectory.IMPORTER,
-    openhands.IMPORTER,
-    mini_swe.IMPORTER,
-    swe_agent.IMPORTER,
-    bodies.IMPORTER,
-)
-"""All importers. If two give a file the same score, the earlier one reads it."""
-
 _HEAD = 1 << 16
 """The number of bytes by which an importer recognises its format."""
+
+_LOG = 1 << 24
+"""In so many first bytes of a log the first JSON object is looked for."""
 
 
 def detect(origin: str | Path | bytes) -> Importer:
@@ -65,17 +35,43 @@ def detect(origin: str | Path | bytes) -> Importer:
     source = _given(origin)
     head = plain_utf8(_head(source))
     path = source if isinstance(source, Path) else None
-    scores = [(importer.sniff(head, path), importer) for importer in IMPORTERS]
-    best, importer = max(scores, key=lambda scored: scored[0])
-    if best > 0:
+    best, importer = _surest(head, path)
+    if not best and b"\0" not in head[:1024] and (after := _behind_text(source)):
+        head = after
+        best, importer = _surest(head, path)
+    if best and importer.module:
         return importer
-    if near := foreign_head(head):
-        raise ImportFailed(f"{origin_name(source)}: {near}")
+    name = origin_name(source)
+    if best:
+        advice = f" (nearest format: {importer.near or 'none'})"
+        raise ImportFailed(f"{name}: it is {importer.title}, which turnlog does not read yet{advice}")
     names = ", ".join(each.name for each in IMPORTERS)
     raise ImportFailed(
-        f"{origin_name(source)}: not a transcript that can be read: {_looks(head)}; "
+        f"{name}: not a transcript that can be read: {_looks(head)}; "
         f"formats known: {names}. Export the session as one of them, or give the file that the agent wrote itself"
     )
+
+
+def _surest(head: bytes, path: Path | None) -> tuple[int, Importer]:
+    """The format that gives a transcript the highest score, and this score. Where data recognises it, the modules of
+    the others are not loaded."""
+    best, surest = 0, FORMATS[0]
+    for importer in sorted(FORMATS, key=lambda each: not each.is_data):
+        if not importer.is_data and best >= MARKED:
+            break
+        if (score := importer.sniff(head, path)) > best:
+            best, surest = score, importer
+    return best, surest
+
+
+def _behind_text(source: Origin) -> bytes:
+    """The first bytes from the first JSON object on, where lines of text come before it, as in the log of a build; b""
+    if there is none."""
+    if isinstance(source, Path) and source.is_dir():
+        return b""
+    text = plain_utf8(contents(source)[:_LOG])
+    start = text.find(b'{"')
+    return text[start : start + _HEAD] if start > 0 else b""
 
 
 def read_file(origin: str | Path | bytes) -> list[Imported]:
@@ -84,18 +80,43 @@ def read_file(origin: str | Path | bytes) -> list[Imported]:
     Damage is in `warnings`. Raises ImportFailed if nothing of the transcript can be read, or if most of its entries
     are not understood.
     """
+    return list(read_sessions(origin))
+
+
+def read_sessions(origin: str | Path | bytes) -> Iterator[Imported]:
+    """As `read_file`, one session after the other: those of a database are read while the ones before are used, so that
+    a large one takes little memory. What is raised is raised when the sessions that can be read were given."""
     source = _given(origin)
     importer = detect(source)
     sessions = importer.read(source)
+    failed: list[ImportFailed] = []
+    for batch in [sessions] if isinstance(sessions, list) else ([session] for session in sessions):
+        try:
+            _check_understood(batch, importer, source)
+        except ImportFailed as error:
+            failed.append(error)
+        else:
+            yield from map(_dated, batch) if isinstance(source, Path) else batch
+    if failed:
+        others = f" ({len(failed) - 1} more sessions likewise)" if len(failed) > 1 else ""
+        raise ImportFailed(f"{failed[0]}{others}")
+
+
+def _check_understood(sessions: Iterable[Imported], importer: Importer, source: Origin) -> None:
+    """Raise ImportFailed if most of the entries of these sessions are not understood."""
     lost = [damage for session in sessions for damage in session.warnings if damage.lost == "entry"]
-    understood = sum(_is_understood(draft.body) for session in sessions for draft in session.drafts)
-    if len(lost) <= understood:
-        return [_dated(session) for session in sessions] if isinstance(source, Path) else sessions
+    if not lost:
+        return
+    left_out = sum(damage.count for damage in lost)
+    bodies = (draft.body for session in sessions for draft in session.drafts)
+    understood = sum(1 for _ in islice(filter(_is_understood, bodies), left_out))
+    if left_out <= understood:
+        return
     first = lost[0]
     place = f"line {first.line}: {first.message}" if first.line else first.message
     raise ImportFailed(
-        f"{origin_name(source)}: not imported: it resembles the format {importer.name}, but {len(lost)} of "
-        f"{len(lost) + understood} entries are not understood, the first at {place}. Give the file that the agent "
+        f"{origin_name(source)}: not imported: it resembles the format {importer.name}, but {left_out} of "
+        f"{left_out + understood} entries are not understood, the first at {place}. Give the file that the agent "
         "wrote itself, or export the session in another format"
     )
 
@@ -114,7 +135,7 @@ def _dated(session: Imported) -> Imported:
 def _is_understood(body: Body) -> bool:
     if isinstance(body, MessageRecord):
         return bool(body.message.parts) and not is_hollow(body.message)
-    return not isinstance(body, Configuration) and not (isinstance(body, Note) and body.topic == UNREADABLE)
+    return not isinstance(body, Configuration) and not (isinstance(body, Note) and body.topic in (UNREADABLE, PROGRAM))
 
 
 def _given(origin: str | Path | bytes) -> Origin:

@@ -8,35 +8,23 @@ first call, because many recordings begin alike.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from .._platform.lazy import lazy_pattern
 from ..errors import FormatError
 from ..log.messages import text_of
 from ..log.records import MessageRecord, PartialAnswer, UsageRecord
 from ..providers.google import PROVIDER
 from .drafting import Drafting
 from .json_values import mapping, objects, without
-from .protocol import Imported, Importer, Origin, hashed_id
+from .protocol import Imported, Origin, hashed_id
 from .titles import title_from
 from .transcript import Line, Transcript
 
-_METHOD = lazy_pattern(rb'"method"\s*:\s*"(generateContent|generateContentStream|countTokens|embedContent)"')
-_RESPONSE = lazy_pattern(rb'"response"\s*:')
-_BARE = lazy_pattern(rb'\A\[?\s*\{\s*"candidates"\s*:\s*\[')
 _ANSWERED = frozenset({"usageMetadata", "modelVersion", "responseId", "error"})
 _CANDIDATE = frozenset({"content", "finishReason", "index"})
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by the method of calls, or by responses that begin with candidates."""
-    if _METHOD.search(head) and _RESPONSE.search(head):
-        return 85
-    return 40 if _BARE.match(head.lstrip()) else 0
-
-
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The one session of all answers in the file."""
     file = Transcript(origin)
     lines = _calls(file)
@@ -48,9 +36,6 @@ def _read(origin: Origin) -> list[Imported]:
     stem = file.path.stem if file.path else ""
     session_id = hashed_id("gemini-responses", [stem, lines[0].value])
     return [log.imported(session_id, "gemini-responses", stem or next(filter(None, titles), ""))]
-
-
-IMPORTER = Importer("gemini-responses", _sniff, _read)
 
 
 def _calls(file: Transcript) -> list[Line]:

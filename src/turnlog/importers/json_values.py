@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 
 def word(value: Any) -> str:
@@ -36,3 +37,13 @@ def within(value: Any, *path: str) -> Any:
 def without(values: Mapping[str, Any], keys: Container[str]) -> dict[str, Any]:
     """An object without some of its keys."""
     return {key: value for key, value in values.items() if key not in keys}
+
+
+def path_of(place: Any) -> str:
+    """The path of a place: of a path or a URI, as text or as VS Code's object; "" for anything else."""
+    if isinstance(place, dict):
+        return word(place.get("fsPath")) or word(place.get("path")) or path_of(place.get("uri"))
+    path = word(place)
+    if path.startswith(("file://", "vscode-remote://")):
+        path = unquote("/" + path.partition("://")[2].partition("/")[2])
+    return path[1:] if path[2:3] == ":" and path[:1] == "/" else path  # /c:/w

@@ -22,6 +22,7 @@ from .._version import __version__
 from ..errors import InputError
 from ..log.messages import sha256_hex
 from ..log.store import Store
+from .catalog import IMPORTERS
 
 _SETTLED = 2_000_000_000
 """Nanoseconds. A file that was written to later than this before it was read is read once more: it may change within
@@ -106,17 +107,19 @@ class KnownFiles:
     def _sessions(self) -> frozenset[str]:
         return frozenset(info.id for info in self._store.sessions())
 
-    def _state(self, name: str, sessions: Iterable[str], others: Iterable[str]) -> tuple[str, int]:
+    def _state(self, name: str, sessions: Sequence[str], others: Iterable[str]) -> tuple[str, int]:
         """The state of a transcript's files, and when the newest of them was last written, in nanoseconds.
 
-        It includes files and folders that importers look for, so that one that appears is noticed: Claude Code's
-        subagents and their facts, gemini-cli's subagents in a folder named after the session, cline's facts; and the
+        It includes what importers look for beside it (`Importer.beside`), so that one that appears is noticed, and the
         folders of files that were read beside the transcript, such as screenshots.
         """
         folder, file = os.path.split(name)
-        stem = os.path.splitext(file)[0]
-        sought = [(stem, f"{stem}/subagents"), *((other, other) for other in (f"{stem}.meta.json", *sessions))]
-        sought.append((f"{file.partition('.')[0]}.json",) * 2)
+        names = {"name": file, "stem": os.path.splitext(file)[0], "first": file.partition(".")[0]}
+        patterns = {pattern for importer in IMPORTERS for pattern in importer.beside}
+        paths = [
+            pattern.format(session=session, **names) for pattern in sorted(patterns) for session in sessions or ("",)
+        ]
+        sought = [(path.partition("/")[0], path) for path in dict.fromkeys(paths)]
         there = self._listed(folder)
         newest, state = 0, list[tuple[int, ...]]()
         beside = (os.path.join(folder, path) for entry, path in sought if entry in there)

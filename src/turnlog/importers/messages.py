@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -24,23 +24,30 @@ def parse(provider: Provider, body: Mapping[str, Any], log: Drafting) -> tuple[M
 
 
 def read_message(
-    provider: Provider, wire: Mapping[str, Any], log: Drafting, line: int = 0, *, opaque: bool = True
+    provider: Provider,
+    wire: Mapping[str, Any],
+    log: Drafting,
+    line: int = 0,
+    *,
+    opaque: bool = True,
+    lines: Sequence[int] = (),
 ) -> Message | None:
     """The message `wire`, with its media stored as blobs of `log`; None if no part of it can be read.
 
-    A content block that cannot be read becomes a warning on `line` and a note; the other blocks are kept. With
-    `opaque=False`, the same happens to a block that only the provider itself understands: if the agent never writes
-    such blocks, the file is damaged.
+    A content block that cannot be read becomes a warning on `line` (or its own of `lines`) and a note; the other blocks
+    are kept. With `opaque=False`, the same happens to a block that only the provider itself understands: if the agent
+    never writes such blocks, the file is damaged.
     """
-    messages = parse(provider, {"messages": [wire]}, log)
-    content = wire.get("content")
+    holder, key = ("contents", "parts") if "parts" in wire else ("messages", "content")  # Google's API, the others
+    messages = parse(provider, {holder: [wire]}, log)
+    content = wire.get(key)
     if messages:
         message = messages[0]
     elif isinstance(content, list):
-        singles = [(block, parse(provider, {"messages": [{**wire, "content": [block]}]}, log)) for block in content]
-        for block, single in singles:
+        singles = [(block, parse(provider, {holder: [{**wire, key: [block]}]}, log)) for block in content]
+        for index, (block, single) in enumerate(singles):
             if not single:
-                log.unreadable(line, "a content block", block)
+                log.unreadable(lines[index] if lines else line, "a content block", block)
         read = [single[0] for _, single in singles if single]
         if not read:
             return None

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from .._platform.lazy import lazy_pattern
-from ..log.messages import sha256_hex
 from ..log.records import MessageRecord
 from ..providers.openai_chat import PROVIDER
 from .answers import add_answer, add_configuration, add_usage
 from .drafting import Drafting
 from .json_values import items, mapping, within, without, word
 from .messages import read_message
-from .protocol import Imported, Importer, Origin
+from .protocol import Imported, Origin
 from .repeats import texts_of
 from .transcript import Transcript
 
@@ -37,7 +36,7 @@ _EXIT = "exit"
 _CHAT_ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
+def sniff(head: bytes, path: Path | None) -> int:
     """Recognised by its own keys at the top level, or by its prompt at the beginning of a list of messages."""
     start = head.lstrip()[:1]
     if start == b"{" and _KEYS.search(head):
@@ -48,7 +47,7 @@ def _sniff(head: bytes, path: Path | None) -> int:
     return 60 if named or (start == b"[" and _PROMPT_WORDS.search(head)) else 0
 
 
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The one session of the trajectory."""
     file = Transcript(origin)
     document = file.whole_document("mini-swe-agent trajectory")
@@ -57,11 +56,8 @@ def _read(origin: Origin) -> list[Imported]:
         raise file.refused("messages", "give the .traj.json that mini-swe-agent wrote, a list `messages` inside")
     log = Drafting(file)
     _draft(run, log)
-    session_id = word(run.get("instance_id")) or f"mini-swe-{sha256_hex(file.data)[:16]}"
+    session_id = word(run.get("instance_id")) or f"mini-swe-{file.digest}"
     return [log.imported(session_id, _FORMAT)]
-
-
-IMPORTER = Importer("mini-swe-agent", _sniff, _read)
 
 
 def _is_message(wire: Any) -> bool:

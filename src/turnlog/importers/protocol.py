@@ -1,14 +1,17 @@
 """The importer protocol: an importer recognises a foreign transcript by its content and converts it into drafts.
 
-To add a format, write a module with its `IMPORTER`, and add it to the tuple in `turnlog.importers`. Importers share
-`transcript` (a file and its damage), `drafting` (collects the records of a session), `messages` (messages in the shape
-of an API), `json_values` (reading JSON of unknown types) and `repeats` (leaving out repetitions).
+To add a format, add a row to `catalog.FORMATS`, and write the module that it names, with `read`. Importers share
+`transcript` (a file and its damage), `databases` (SQLite), `writing` (a session from the entries of a program, and
+`drafting` below it, which collects records), `parts` (parts of messages), `messages` (messages in the shape of an API),
+`json_values` (reading JSON of unknown types) and `repeats` (leaving out repetitions).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -18,6 +21,7 @@ from .._platform.lazy import lazy_pattern
 from ..errors import ImportFailed
 from ..log.messages import compact_json, sha256_hex
 from ..log.store import Draft, is_plain_id, is_reference
+from .marks import has_marks, has_tables
 
 Origin = Path | bytes
 """The source of a transcript: a file (for some formats a folder), or its bytes."""
@@ -29,12 +33,14 @@ Lost = Literal["entry", "part", "nothing"]
 
 class Damage(Struct, frozen=True):
     """A part of a transcript that is damaged or not understood, and what was done about it. `line` counts from 1; 0
-    means the whole file. `lost` says how much of the conversation is not imported because of it."""
+    means the whole file. `lost` says how much of the conversation is not imported because of it, `count` how often it
+    was met: what is not understood is told once, with the first place."""
 
     file: str
     line: int
     message: str
     lost: Lost = "part"
+    count: int = 1
 
 
 class Imported(Struct, frozen=True, kw_only=True):
@@ -63,18 +69,62 @@ class Imported(Struct, frozen=True, kw_only=True):
     echoes: dict[tuple[str, str], str] = {}
 
 
-class Importer(Struct, frozen=True):
-    """Reads one family of transcripts."""
+MARKED = 92
+"""The score of a format that is recognised by its marks or tables, which say more than words in the first bytes."""
+
+
+class Importer(Struct, frozen=True, kw_only=True):
+    """A format of transcripts as data: a row of `catalog.FORMATS`.
+
+    `title` says what a file of it is ("a session of goose"). `module` is the module of this package that has its
+    `read(origin)`; "" if files are recognised and refused by name, with `near` as the reason or the advice.
+
+    A file is recognised by `marks`, `tables` or `named`, or else by the module's `sniff(head, path)`, which says how
+    sure it is, from 0 to 100. `marks`: paths that its JSON values have together (`marks`). `tables`: tables that its
+    SQLite database has together, separated by spaces. `named`: patterns for the end of its path.
+
+    `where` are patterns below a home folder at which the program keeps such files (`<editor>` and `<data>` stand for
+    the folders in `catalog.ROOTS`); `also` those of other programs that write the same format, by their names. `beside`
+    are the names of what may appear beside a file, and is read with it: `{name}` is the name of the file, `{stem}` that
+    without its last ending, `{first}` without all endings, `{session}` the id of its session.
+    `checked` says when, and against what, the format was last checked.
+    """
 
     name: str
+    title: str
+    checked: str = ""
+    module: str = ""
+    near: str = ""
+    marks: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    also: dict[str, tuple[str, ...]] = {}
+    beside: tuple[str, ...] = ()
 
-    sniff: Callable[[bytes, Path | None], int]
-    """How sure the importer is that the transcript has its format, from 0 (not at all) to 100. It gets the first bytes,
-    in UTF-8 and without a byte order mark; none for a folder. Must not raise."""
+    @property
+    def is_data(self) -> bool:
+        """Whether data alone recognises the format, so that its module need not be loaded to tell."""
+        return bool(self.marks or self.tables or self.named)
 
-    read: Callable[[Origin], list[Imported]]
-    """Every session in the transcript, the main one first. Damage becomes a warning, and everything readable is kept.
-    Raises ImportFailed if nothing can be read."""
+    def sniff(self, head: bytes, path: Path | None) -> int:
+        """How sure it is that a transcript has this format, from 0 (not at all) to 100. It gets the first bytes, in
+        UTF-8 and without a byte order mark; none for a folder. Must not raise."""
+        if not self.is_data:
+            return int(self._module.sniff(head, path))
+        is_named = path is not None and any(map(path.match, self.named))
+        is_found = has_marks(head, self.marks) or any(has_tables(head, path, each) for each in self.tables)
+        return MARKED if is_named or is_found else 0
+
+    def read(self, origin: Origin) -> Iterable[Imported]:
+        """Every session in the transcript, the main one first: a list, or one after the other from a database. Damage
+        becomes a warning, and everything readable is kept. Raises ImportFailed if nothing can be read."""
+        sessions: Iterable[Imported] = self._module.read(origin)
+        return sessions
+
+    @property
+    def _module(self) -> ModuleType:
+        return import_module(f"{__package__}.{self.module}")
 
 
 def origin_name(origin: Origin) -> str:
@@ -120,6 +170,22 @@ def with_own_ids(sessions: Iterable[Imported]) -> list[Imported]:
 def with_damage(session: Imported, *damage: Damage) -> Imported:
     """The session with these warnings added."""
     return replace(session, warnings=(*session.warnings, *damage))
+
+
+def with_subagents(
+    sessions: Sequence[Imported], paths: Iterable[Path], read_one: Callable[[Path], Iterable[Imported]]
+) -> list[Imported]:
+    """The sessions of a file, and those of its subagents in files of their own, which are children of the first."""
+    main, *others = sessions
+    children: list[Imported] = []
+    files = list(main.files)
+    for path in sorted(paths):
+        try:
+            children += [replace(child, parent=child.parent or main.session_id) for child in read_one(path)]
+            files.append(str(path))
+        except ImportFailed as error:
+            main = with_damage(main, Damage(str(path), 0, f"subagent left out: {error}"))
+    return [replace(main, files=tuple(files)), *others, *children]
 
 
 def session_id_of(name: str) -> str:

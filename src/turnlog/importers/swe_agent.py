@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from .._platform.lazy import lazy_pattern
-from ..log.messages import Message, ToolCall, sha256_hex
+from ..log.messages import Message, ToolCall
 from ..log.records import MessageRecord, ToolFinished
 from ..providers import anthropic
 from ..providers.openai_chat import PROVIDER
@@ -23,16 +21,12 @@ from .answers import add_configuration
 from .drafting import Drafting
 from .json_values import items, mapping, within, without, word
 from .messages import read_message, with_thinking
-from .protocol import Imported, Importer, Origin
+from .protocol import Imported, Origin
 from .repeats import is_empty, texts_of, without_repeats
 from .transcript import Transcript, json_document
 
 _FORMAT = "swe-agent-traj"
 
-_HISTORY = lazy_pattern(rb'"history"\s*:\s*\[')
-_STEPS = lazy_pattern(rb'"trajectory"\s*:\s*\[')
-_STEP_KEYS = (lazy_pattern(rb'"observation"\s*:'), lazy_pattern(rb'"action"\s*:'), lazy_pattern(rb'"response"\s*:'))
-_MESSAGE_KEYS = (lazy_pattern(rb'"role"\s*:\s*"'), lazy_pattern(rb'"(agent|message_type)"\s*:\s*"'))
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _CHAT = frozenset({"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "reasoning_content"})
@@ -40,16 +34,7 @@ _IMPLIED = {"system": "system_prompt", "user": "observation", "tool": "observati
 """The usual `message_type` of each role."""
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by steps with action and observation, or by a history of messages that name their agent."""
-    if head.lstrip()[:1] != b"{":
-        return 0
-    if _STEPS.search(head) and all(key.search(head) for key in _STEP_KEYS):
-        return 85
-    return 80 if _HISTORY.search(head) and all(key.search(head) for key in _MESSAGE_KEYS) else 0
-
-
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The one session of the trajectory."""
     file = Transcript(origin)
     run = mapping(file.whole_document("SWE-agent trajectory"))
@@ -57,11 +42,8 @@ def _read(origin: Origin) -> list[Imported]:
         raise file.refused("messages", "give the .traj that SWE-agent wrote, a list `history` inside")
     log = Drafting(file)
     _Run(run, log).draft()
-    session_id = word(within(_replay(run), "problem_statement", "id")) or f"swe-agent-{sha256_hex(file.data)[:16]}"
+    session_id = word(within(_replay(run), "problem_statement", "id")) or f"swe-agent-{file.digest}"
     return [log.imported(session_id, _FORMAT)]
-
-
-IMPORTER = Importer("swe-agent", _sniff, _read)
 
 
 def _is_message(wire: Any) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from .._platform.lazy import lazy_pattern
@@ -18,31 +17,20 @@ from ..log.records import MessageRecord
 from ..session.inputs import media_of
 from ..tokens.dimensions import image_type
 from ..trajectory.recording import answer_note, header, image_record, question, said, step_note
-from ..trajectory.trajectory import Trajectory, read
+from ..trajectory.trajectory import Trajectory
+from ..trajectory.trajectory import read as fields_of
 from ..trajectory.values import Turn
 from .drafting import Drafting
 from .json_values import word
-from .protocol import Imported, Importer, Origin, digest_of
+from .protocol import Imported, Origin, digest_of
 from .titles import title_from
 from .transcript import Transcript
 
 _FORMAT = "trajectory"
 _TURNS = lazy_pattern(rb'"turns"\s*:\s*\[')
-_OWN = lazy_pattern(rb'"(wsi_path|question|image_base64|step_index)"\s*:')
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by its keys; the thumbnail may come before most of them and fill the first bytes."""
-    plain = head.lstrip(b"\0 \t\r\n")
-    if not plain.startswith(b"{"):
-        return 0
-    keys = {match[1] for match in _OWN.finditer(plain)}
-    if _TURNS.search(plain) and keys:
-        return 80
-    return 50 if {b"wsi_path", b"question"} <= keys else 0
-
-
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The one session of the trajectory."""
     file = Transcript(origin)
     trajectory, problems = _readable(file)
@@ -60,19 +48,16 @@ def _read(origin: Origin) -> list[Imported]:
     return [log.imported(f"{_FORMAT}-{digest_of(first)[:16]}", _FORMAT, title_from(trajectory.question))]
 
 
-IMPORTER = Importer(_FORMAT, _sniff, _read)
-
-
 def _readable(file: Transcript) -> tuple[Trajectory, list[Any]]:
     """The readable part of the trajectory in a file: if the file is cut off, the turns before the damage."""
     try:
-        fields, problems = read(file.data)
+        fields, problems = fields_of(file.data)
     except ValueError as error:
         rest = file.document_or_rest("turns")
         if not isinstance(rest, dict):
             file.warn(0, f"the JSON is damaged ({error}): only texts at its beginning were read")
             rest = {"turns": []}
-        fields, problems = read(json.dumps({**_before(file.data), **rest}).encode("ascii"))
+        fields, problems = fields_of(json.dumps({**_before(file.data), **rest}).encode("ascii"))
     return Trajectory(**fields), problems
 
 

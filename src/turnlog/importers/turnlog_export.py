@@ -25,7 +25,7 @@ from ..log.store import Draft, check_session_id
 from ..stores.records import blob_names
 from ..view.decisions import misfit
 from .drafting import as_utc
-from .protocol import Damage, Imported, Importer, Origin, contents, origin_name, session_id_of
+from .protocol import Damage, Imported, Origin, contents, origin_name, session_id_of
 
 # The first bytes of an export, and of its lines with media, as `turnlog.export` writes them; other programs may format
 # the JSON differently.
@@ -36,11 +36,13 @@ _BLOB_START = b'{"blob":'
 _BLOBS_FIRST = lazy_pattern(rb'\s*\{\s*"blobs"\s*:\s*\{\s*(\}|"[0-9a-f]{64}"\s*:)')
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
+def sniff(head: bytes, path: Path | None) -> int:
+    """Recognised by its header."""
     return 100 if _HEADER_START.match(head) else 60 if _BLOBS_FIRST.match(head) else 0
 
 
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
+    """Every session of the export."""
     file = origin_name(origin)
     files = (file,) if isinstance(origin, Path) else ()
     first, *others = _exports(plain_utf8(contents(origin)), file)
@@ -82,7 +84,7 @@ class _Export:
         session = self._session
         return Imported(
             session_id=_id_of(str(session["id"])),
-            format=IMPORTER.name,
+            format="turnlog",
             title=str(session.get("title") or ""),
             parent=_id_of(str(session["parent"])) if session.get("parent") else "",
             created=as_utc(session.get("created")),
@@ -191,6 +193,3 @@ def _session(line: bytes, file: str) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError, RecursionError):
         pass
     raise ImportFailed(f"{file}: the header has no session id; export the session again")
-
-
-IMPORTER = Importer("turnlog", _sniff, _read)

@@ -50,17 +50,19 @@ def unread(message: Message) -> list[str]:
 
 def _unknown_role(message: Message) -> str:
     """The unknown role of a message that was taken for the user's; "" if the role is known."""
-    given = (message.form.delta or {}).get("+", {}) if message.form is not None else {}
+    if message.role != "user" or message.form is None or not message.form.delta:
+        return ""
+    given = message.form.delta.get("+", {})
     role = given.get("role") if isinstance(given, dict) else None
     has_results = any(isinstance(part, ToolResult) for part in message.parts)
-    if message.role != "user" or has_results or not isinstance(role, str) or role.lower() == "user":
+    if has_results or not isinstance(role, str) or role.lower() == "user":
         return ""
     return role
 
 
 def is_hollow(message: Message) -> bool:
     """Whether a message has content, but none that could be read."""
-    return bool(unread(message)) and bool(unreadable(message, _is_known) or _is_blank(message))
+    return bool(unreadable(message, _is_known) or _is_blank(message)) and bool(unread(message))
 
 
 def _is_blank(message: Message) -> bool:
@@ -79,6 +81,8 @@ def _is_known(part: Opaque) -> bool:
 
 def _in_parts(parts: tuple[Part, ...]) -> Iterator[str]:
     for part in parts:
+        if isinstance(part, (Text, Reasoning, ToolCall)) and part.form is None:
+            continue
         match part:
             case Opaque(kind=kind, data=data):
                 if not _is_known(part) and not _is_pointer(data):
@@ -108,7 +112,7 @@ def unread_keys(values: Mapping[str, Any], *, is_empty: bool) -> list[str]:
         key
         for key, value in values.items()
         if value not in (None, "", [], {}, False)
-        and (key.rpartition(".")[2] in _CONTENT or (is_empty and _says(value)))
+        and (key.rpartition(".")[2].partition("[")[0] in _CONTENT or (is_empty and _says(value)))
     ]
 
 

@@ -15,13 +15,13 @@ from typing import Any
 
 from .._platform.lazy import lazy_pattern
 from ..errors import ImportFailed
-from ..log.messages import sha256_hex, text_of
+from ..log.messages import text_of
 from ..log.records import MessageRecord
 from ..providers.openai_chat import PROVIDER
 from .drafting import Drafting
 from .json_values import items, within, word
 from .messages import read_message
-from .protocol import Imported, Importer, Origin, contents
+from .protocol import Imported, Origin, contents
 from .titles import title_from
 from .transcript import Transcript
 
@@ -32,7 +32,7 @@ _REFERENCE = lazy_pattern(r"(?:.*[/\\])?(screenshot\d+\.png)")
 _MARKS = lazy_pattern(rb"\{b64_img\}|\(Omitted in context\.\)|Imagine you are a robot browsing the web")
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
+def sniff(head: bytes, path: Path | None) -> int:
     """Recognised by the file's name, or by words that the agent writes into its messages."""
     plain = head.lstrip(b"\0 \t\r\n")
     if not plain.startswith(b"[") or b'"role"' not in plain:
@@ -42,7 +42,7 @@ def _sniff(head: bytes, path: Path | None) -> int:
     return 70 if _MARKS.search(plain) and b'"content"' in plain else 0
 
 
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The one session of the run."""
     file = Transcript(origin)
     messages = items(file.document_or_rest(""))
@@ -53,11 +53,8 @@ def _read(origin: Origin) -> list[Imported]:
     for index, wire in enumerate(messages):
         run.draft(wire, index)
     task = file.path.parent.name if file.path and file.path.name == _NAME else ""
-    session_id = task if task.startswith("task") else f"webvoyager-{sha256_hex(file.data)[:16]}"
+    session_id = task if task.startswith("task") else f"webvoyager-{file.digest}"
     return [log.imported(session_id, "webvoyager", run.title, files=run.files)]
-
-
-IMPORTER = Importer("webvoyager", _sniff, _read)
 
 
 class _Run:

@@ -21,7 +21,9 @@ ARGUMENTS_DEPTH = 100
 """The deepest nesting of arguments that are parsed; deeper ones stay text. A record allows 200 levels, including its
 envelope and the marks of docs/format.md; text has no such limit."""
 
-_HOLDERS = (Mapping, list, tuple)
+_HOLDERS = (dict, list, tuple, Mapping)
+_LEAVES = frozenset({str, int, float, bool, type(None)})
+_FEW, _MANY = 16, 100_000
 
 Role = Literal["system", "user", "assistant"]
 
@@ -278,6 +280,8 @@ def nested_deeper(value: Any, levels: int) -> str | None:
     `value` itself is the first level. Works without recursion, so a deep value needs no more of Python's stack than a
     flat one.
     """
+    if _is_flat(value, levels):
+        return None
     level: list[tuple[Any, tuple[Any, ...]]] = [(value, ())] if isinstance(value, _HOLDERS) else []
     for _ in range(levels):
         next_level = {  # each once: a value that contains itself twice would double with every level
@@ -290,6 +294,30 @@ def nested_deeper(value: Any, levels: int) -> str | None:
         if not level:
             return None
     return _path(level[0][1]) if level else None
+
+
+def _is_flat(value: Any, levels: int) -> bool:
+    """Whether a value has at most `levels` levels, for what can be told at once: of few levels, types of JSON only, and
+    not so large that it may contain itself."""
+    if type(value) not in (dict, list):
+        return type(value) in _LEAVES
+    level, seen = [value], 0
+    for _ in range(min(levels, _FEW)):
+        next_level: list[Any] = []
+        for holder in level:
+            seen += len(holder)
+            if seen > _MANY:
+                return False
+            for inner in holder.values() if type(holder) is dict else holder:
+                kind = type(inner)
+                if kind is dict or kind is list:
+                    next_level.append(inner)
+                elif kind not in _LEAVES:
+                    return False
+        if not next_level:
+            return True
+        level = next_level
+    return False
 
 
 def not_json(value: Any) -> str | None:

@@ -15,6 +15,9 @@ from .records import Note, Record, SessionOpened
 BEGINNING = 40
 """The number of first records of a session that can tell where it comes from."""
 
+PROGRAM = "program"
+"""The topic of the note in which importers name the agent program, where its transcripts do not."""
+
 _AGENTS = (
     ("context", "userType", "claude-code"),
     ("context", "version", "claude-code"),
@@ -57,6 +60,8 @@ def origin_of(records: Iterable[Record]) -> tuple[str, str]:
 
 def _agent(note: Note) -> str:
     keys = note.data if isinstance(note.data, dict) else {}
+    if note.topic == PROGRAM and isinstance(keys.get("agent"), str):
+        return str(keys["agent"])
     return next((agent for topic, key, agent in _AGENTS if topic == note.topic and (not key or key in keys)), "")
 
 

@@ -150,6 +150,8 @@ def tokens_billed(value: Any) -> int:
 
     Servers that imitate an API report -1 for figures that they did not count, and 12.0 for 12.
     """
+    if type(value) is int and 0 <= value < 1 << 53:
+        return value
     return 0 if value is None or is_uncounted(value) else int(value)
 
 
@@ -162,7 +164,7 @@ def is_uncounted(*values: Any) -> bool:
         or not 0 <= value < 1 << 53
         or value != int(value)
         for value in values
-        if value is not None
+        if value is not None and not (type(value) is int and 0 <= value < 1 << 53)
     )
 
 

@@ -72,12 +72,14 @@ class Sync:
                 break
             self._met[path], began = state, time.time_ns()
             try:
-                sessions = importers.read_file(path)
-                if self._redactor is not None:
-                    sessions = [without_secrets(each, self._redactor) for each in sessions]
-                names = [sync_session(self._store, each, self._redactor).session for each in sessions]
-                if not any(each.warnings for each in sessions):
-                    known.add(path, began, agent, names, [file for each in sessions for file in each.files])
+                names, files, is_whole = list[str](), list[str](), True
+                for each in importers.read_sessions(path):
+                    kept = each if self._redactor is None else without_secrets(each, self._redactor)
+                    names.append(sync_session(self._store, kept, self._redactor).session)
+                    files += each.files
+                    is_whole = is_whole and not each.warnings
+                if is_whole:
+                    known.add(path, began, agent, names, files)
             except Exception as error:  # noqa: BLE001 - one transcript must not keep the others from being read
                 LOG.warning("%s is not read: %s", path, error)
         else:

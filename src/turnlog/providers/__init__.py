@@ -19,11 +19,14 @@ __all__ = ["PROVIDERS", "provider"]
 class _Providers(Mapping[str, Provider]):
     """Loads the folder of a provider at its first use: a session usually needs only one."""
 
+    def __init__(self) -> None:
+        self._loaded: dict[str, Provider] = {}
+
     def __getitem__(self, name: str) -> Provider:
-        provider: Provider = import_module(
-            PROVIDER_ROWS[name].module or f".{name.replace('-', '_')}", __name__
-        ).PROVIDER
-        return provider
+        if name not in self._loaded:
+            module = PROVIDER_ROWS[name].module or f".{name.replace('-', '_')}"
+            self._loaded[name] = import_module(module, __name__).PROVIDER
+        return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(PROVIDER_ROWS)

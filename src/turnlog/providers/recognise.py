@@ -44,6 +44,11 @@ def _providers() -> tuple[Provider, ...]:
     return tuple(PROVIDERS.values())
 
 
+@cache
+def _roles() -> frozenset[str]:
+    return frozenset(word for provider in _providers() for word in provider.signs.roles)
+
+
 class _Request(Struct, frozen=True):
     """What is known about a request."""
 
@@ -102,7 +107,7 @@ def _accepts(given: Any, speaker: Provider) -> bool:
 def _is_of(value: Any, speaker: Provider, *, inside: bool = False) -> bool:
     """Whether a value may be a message or an item of a provider's conversation. `inside` a body, the place tells what
     the value is: some providers allow content blocks there, and a wrong role is just a mistake in a message."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, (dict, Mapping)):
         return False
     signs, kind = speaker.signs, value.get("type")
     if isinstance(kind, str) and "role" not in value:
@@ -115,7 +120,7 @@ def _is_of(value: Any, speaker: Provider, *, inside: bool = False) -> bool:
         return False
     if not role:
         return "" in signs.roles and bool(value.get(signs.content)) and _holds_content(value, speaker)
-    has_role = inside or role.lower() in {word for provider in _providers() for word in provider.signs.roles}
+    has_role = inside or role.lower() in _roles()
     return has_role and _holds_content(value, speaker)
 
 
@@ -177,7 +182,10 @@ def _most_likely(candidates: Sequence[Provider], seen: _Request) -> str:
 
 def _best(candidates: Sequence[Provider], facts: Iterable[_Fact]) -> Sequence[Provider]:
     """The candidates that most facts support."""
-    votes = Counter(name for fact in facts for name in fact)
+    votes: Counter[str] = Counter()
+    for fact, times in Counter(facts).items():
+        for name in fact:
+            votes[name] += times
     most = max(votes[candidate.name] for candidate in candidates)
     return [candidate for candidate in candidates if votes[candidate.name] == most]
 
@@ -191,17 +199,21 @@ def _together(facts: Iterable[_Fact], candidates: Sequence[Provider]) -> _Fact:
 
 def _roles_and_calls(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
     call_keys = frozenset(key for candidate in candidates for key in candidate.signs.call_keys)
+    contents = frozenset(candidate.signs.content for candidate in candidates)
+    known: dict[tuple[Any, ...], _Fact] = {}  # most messages of a conversation have the same role and keys
     for message in seen.messages:
-        facts = [
-            frozenset(candidate.name for candidate in candidates if message.get(candidate.signs.content) is not None)
-        ]
         role = message.get("role")
-        if isinstance(role, str) and role:
-            facts.append(frozenset(candidate.name for candidate in candidates if role.lower() in candidate.signs.roles))
-        for key in call_keys & message.keys():
-            if message[key] is not None:
+        role = role.lower() if isinstance(role, str) else ""
+        held = frozenset(key for key in contents if message.get(key) is not None)
+        calls = frozenset(key for key in call_keys & message.keys() if message[key] is not None)
+        if (role, held, calls) not in known:
+            facts = [frozenset(candidate.name for candidate in candidates if candidate.signs.content in held)]
+            if role:
+                facts.append(frozenset(candidate.name for candidate in candidates if role in candidate.signs.roles))
+            for key in calls:
                 facts.append(frozenset(candidate.name for candidate in candidates if key in candidate.signs.call_keys))
-        yield _together(facts, candidates)
+            known[role, held, calls] = _together(facts, candidates)
+        yield known[role, held, calls]
 
 
 def _items_and_blocks(candidates: Sequence[Provider], seen: _Request) -> Iterator[_Fact]:
@@ -280,7 +292,7 @@ def _shape_in(table: Tagged, kind: str) -> Shape | None:
 def _knowing(value: Any, tables: Mapping[str, Tagged | ObjectShape], *, alone: bool = False) -> _Fact:
     """The providers that know the type of a value and find in it all that they require. Of several, those that know all
     its keys. `alone`: a type that only one provider knows is enough."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, (dict, Mapping)):
         return frozenset()
     shapes: dict[str, Shape] = {}
     for name, table in tables.items():

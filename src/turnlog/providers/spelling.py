@@ -57,7 +57,10 @@ def same(left: Any, right: Any) -> bool:
             value,
         ) in left.items():  # a plain loop: `all` takes twice as long
             other = right[key]
-            if (value is not other or isinstance(value, (dict, list))) and not same(value, other):
+            if isinstance(value, (dict, list)):
+                if not same(value, other):
+                    return False
+            elif value is not other and (type(value) is not type(other) or value != other):
                 return False
         return True
     if isinstance(left, list):
@@ -86,13 +89,14 @@ def difference(
         if theirs != key:
             respelled[key] = theirs
         other = seen[theirs]
-        if same(value, other):
+        if (value is other and not isinstance(value, (dict, list))) or same(value, other):
             continue
         if isinstance(value, dict) and isinstance(other, dict):
             nested[key] = difference(value, other, two_spellings=two_spellings)
         else:
             added[theirs] = other
-    added.update({key: value for key, value in seen.items() if key not in matched})
+    if len(matched) < len(seen):
+        added.update({key: value for key, value in seen.items() if key not in matched})
     delta = {"+": added, "-": missing, "=": respelled, "~": nested}
     return {sign: entry for sign, entry in delta.items() if entry} or None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Literal
 
 from .._platform.lazy import lazy_pattern
@@ -110,6 +111,7 @@ def _by_keys(call: ToolCall, name: str, named: dict[str, object]) -> Iterator[tu
                 yield value, _named(deed, call)
 
 
+@lru_cache(maxsize=1024)
 def words_of(name: str) -> str:
     """A name in lower case, with `_` between its words."""
     return _HUMP.sub("_", name).lower()

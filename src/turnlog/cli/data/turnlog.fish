@@ -78,6 +78,7 @@ complete -c turnlog -n '__turnlog_command_is import' -l discover -r -F -d 'impor
 complete -c turnlog -n '__turnlog_command_is import' -l newer-than -x -d 'with --discover, only files written to within this time, such as 30d'
 complete -c turnlog -n '__turnlog_command_is import' -s v -l verbose -d 'list every session and every warning, and read files that did not change, too'
 complete -c turnlog -n '__turnlog_command_is import' -l json -d 'one JSON object a session, one a line'
+complete -c turnlog -n '__turnlog_command_is import' -l formats -d 'list the formats: what is read, where programs keep it, when it was last checked'
 complete -c turnlog -n '__turnlog_command_is import' -l unredacted -d 'store keys, tokens and passwords as they are (default: each is replaced by [redacted:...])'
 complete -c turnlog -n '__turnlog_command_is ls' -s n -x -d 'at most N rows (default: 20)'
 complete -c turnlog -n '__turnlog_command_is ls' -l all -d 'all sessions, also subagents and forks'

@@ -159,7 +159,7 @@ _turnlog() {
         ' -'*) _turnlog_words --help --version --store --key ;;
         ' '*) _turnlog_commands ;;
         'chat -'*) _turnlog_words --help --model --program --base-url --server --continue --session --allow --json -p --store --key ;;
-        'import -'*) _turnlog_words --help --discover --newer-than --verbose --json --unredacted --store --key ;;
+        'import -'*) _turnlog_words --help --discover --newer-than --verbose --json --formats --unredacted --store --key ;;
         'import '*) _turnlog_files ;;
         'ls -'*) _turnlog_words --help --all --since --agent --folder --cost --source --label --json -n --store --key ;;
         'fork -'*) _turnlog_words --help --at --store --key ;;

@@ -1,4 +1,5 @@
-"""Claude Code sessions: `~/.claude/projects/<folder>/<session>.jsonl` and their subagents.
+"""Claude Code sessions: `~/.claude/projects/<folder>/<session>.jsonl` and their subagents; of Claude Code on the web,
+the same records as a list under `loglines`.
 
 One JSON record a line. The meaning of fields was observed in files of versions 1.0 to 2.1; Anthropic does not document
 the format. Subagents (sidechains) become separate sessions. They can be written in three ways: as marked lines among
@@ -20,7 +21,7 @@ from ...log.records import Note
 from ...log.store import Draft
 from ..drafting import Drafting
 from ..json_values import within, word
-from ..protocol import Damage, Imported, Importer, Origin, with_damage
+from ..protocol import Damage, Imported, Origin, with_damage, with_subagents
 from ..transcript import Transcript
 from .conversation import draft_conversation
 from .steps import ClaudeRecord, Steps, entries_of
@@ -29,41 +30,33 @@ _FORMAT = "claude-code-jsonl"
 
 _KEYS = lazy_pattern(rb'"(parentUuid|isSidechain|leafUuid|isSnapshotUpdate|toolUseResult)"\s*:')
 _OWN = frozenset({"sessionId", "parentUuid", "isSidechain", "leafUuid", "isSnapshotUpdate"})
-_PARTS = lazy_pattern(rb'"message"\s*:\s*\{\s*"role"\s*:\s*"\w+"\s*,\s*"parts"\s*:')
-"""Matches messages of qwen-code, which have the same envelope."""
 _SESSION = lazy_pattern(rb'"sessionId"\s*:')
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
+def sniff(head: bytes, path: Path | None) -> int:
     """Recognised by envelope keys that no other format has."""
     if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
         return 0 if not _KEYS.search(head) else 30
-    if not _KEYS.search(head) or _PARTS.search(head):
+    if not _KEYS.search(head):
         return 0
     return 90 if _SESSION.search(head) else 60
 
 
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The session, its inline sidechains, and the files of its `subagents/` folder."""
     sessions = _read_one(Transcript(origin))
     if not isinstance(origin, Path):
         return sessions
-    folder = origin.with_suffix("") / "subagents"
-    agents = sorted(folder.glob("*.jsonl")) if folder.is_dir() else []
     sessions[0] = _described(sessions[0], origin)
-    for agent in agents:
-        try:
-            children = _read_one(Transcript(agent))
-        except ImportFailed as error:
-            sessions[0] = with_damage(sessions[0], Damage(str(agent), 0, f"subagent left out: {error}"))
-            continue
-        children[0] = _described(children[0], agent)
-        sessions += [replace(child, parent=child.parent or sessions[0].session_id) for child in children]
-    sessions[0] = replace(sessions[0], files=(*sessions[0].files, *map(str, agents)))
-    return _once(sessions)
+    agents = sorted((origin.with_suffix("") / "subagents").glob("*.jsonl"))
+    main, *others = with_subagents(sessions, agents, _agent)
+    return _once([replace(main, files=tuple(dict.fromkeys((*main.files, *map(str, agents))))), *others])
 
 
-IMPORTER = Importer("claude-code", _sniff, _read)
+def _agent(path: Path) -> list[Imported]:
+    """The sessions of a subagent, described by the facts beside it."""
+    sessions = _read_one(Transcript(path))
+    return [_described(sessions[0], path), *sessions[1:]]
 
 
 def _read_one(file: Transcript) -> list[Imported]:

@@ -8,13 +8,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...errors import FormatError
-from ...log.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
+from ...log.messages import Message, Reasoning, Text, ToolCall, ToolResult
 from ...log.records import Approval, MessageRecord, ToolFinished, UsageRecord
 from ...providers.anthropic import PROVIDER
 from ..drafting import Drafting
 from ..file_changes import is_patch
 from ..json_values import mapping, objects, within, without, word
-from ..messages import parse
+from ..messages import parse, read_message
 from ..repeats import result_text, without_repeats
 from .steps import ClaudeStep, Steps, blocks_of, is_results, message_of
 
@@ -226,17 +226,8 @@ class _Conversation:
             content = message_of(step.record).get("content")
             if not isinstance(content, (str, list)):
                 return None
-        whole = parse(PROVIDER, {"messages": [{"role": role, "content": content}]}, self.log)
-        if whole:
-            return whole[0]
-        parts: list[Part] = []
-        for entry, block in blocks:
-            single = parse(PROVIDER, {"messages": [{"role": role, "content": [block]}]}, self.log)
-            if single:
-                parts += single[0].parts
-            else:
-                self.log.unreadable(entry.line, "a content block", block)
-        return Message(role=role, parts=tuple(parts)) if parts else None  # type: ignore[arg-type]
+        lines = [entry.line for entry, _ in blocks]
+        return read_message(PROVIDER, {"role": role, "content": content}, self.log, step.line, lines=lines)
 
     def _assistant(self, step: ClaudeStep) -> None:
         wire = message_of(step.entries[-1].record)

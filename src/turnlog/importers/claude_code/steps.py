@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...log.texts import strings_in
-from ..json_values import mapping, objects
+from ..json_values import mapping, objects, word
 from ..transcript import Transcript
 
 
@@ -72,7 +72,7 @@ def entries_of(file: Transcript) -> list[ClaudeRecord]:
     """The records, without exact repetitions of earlier records (same uuid)."""
     entries: list[ClaudeRecord] = []
     by_uuid: dict[str, ClaudeRecord] = {}
-    for line in file.objects("record"):
+    for line in file.entries("record", "loglines"):
         entry = ClaudeRecord(line.number, line.value)
         uuid = line.value.get("uuid")
         earlier = by_uuid.setdefault(uuid, entry) if isinstance(uuid, str) else entry
@@ -119,8 +119,8 @@ def _is_call(block: Any) -> bool:
 
 def _without_results(calls: list[Any], record: dict[str, Any]) -> list[Any]:
     """The calls without a result in this record."""
-    answered = {block.get("tool_use_id") for block in objects(message_of(record).get("content"))}
-    return [call for call in calls if call.get("id") not in answered]
+    answered = {word(block.get("tool_use_id")) for block in objects(message_of(record).get("content"))}
+    return [call for call in calls if word(call.get("id")) not in answered]
 
 
 class Steps:

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ..._platform.lazy import lazy_pattern
-from ...log.messages import sha256_hex
 from ..drafting import Drafting
 from ..json_values import word
-from ..protocol import Imported, Importer, Origin
+from ..protocol import Imported, Origin
 from ..transcript import Transcript
 from .conversation import RolloutLine, draft_rollout
 
@@ -38,7 +37,7 @@ _ITEM_TYPES = frozenset(
 )
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
+def sniff(head: bytes, path: Path | None) -> int:
     """Recognised by typed lines with a payload (new), or by a header with id and timestamp, then bare items
     (old)."""
     if _TYPED.search(head) and _PAYLOAD.search(head):
@@ -46,7 +45,7 @@ def _sniff(head: bytes, path: Path | None) -> int:
     return 80 if _HEADER.search(head) and _BARE_ITEM.search(head) else 0
 
 
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The one session of the rollout."""
     file = Transcript(origin)
     entries = _entries_of(file)
@@ -54,11 +53,8 @@ def _read(origin: Origin) -> list[Imported]:
         raise file.refused("record of a Codex rollout", "give a rollout-*.jsonl of ~/.codex/sessions")
     log = Drafting(file)
     facts = draft_rollout(entries, log)
-    session_id = facts.session or f"codex-{sha256_hex(file.data)[:16]}"
+    session_id = facts.session or f"codex-{file.digest}"
     return [log.imported(session_id, _FORMAT, facts.title, parent=facts.parent)]
-
-
-IMPORTER = Importer("codex", _sniff, _read)
 
 
 def _entries_of(file: Transcript) -> list[RolloutLine]:

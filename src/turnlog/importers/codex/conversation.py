@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,107 +12,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..._platform.lazy import lazy_pattern
-from ...log.messages import Message, Outcome, ToolCall, ToolResult, text_of
+from ...log.messages import Message, Outcome, ToolResult, text_of
 from ...log.records import Configuration, MessageRecord
 from ...log.texts import strings_in
 from ...providers.openai_responses import PROVIDER
 from ...view.program_prefaces import is_preface
 from ..drafting import Drafting, as_utc
-from ..file_changes import ChangedFiles
+from ..edits import edits_in, record_edits
 from ..json_values import items, within, without, word
 from ..messages import parse
 from ..repeats import result_text
 from .events import CodexEvents
-
-# -- patches ---------------------------------------------------------------------------------------
-#
-# Patches in the format of Codex's `apply_patch`: files, and lines to replace.
-#
-# The format has no line numbers (codex-rs/apply-patch/apply_patch_tool_instructions.md), so an update can be computed
-# only if the file's content is known.
-
-_PATCH = lazy_pattern(r"^\*\*\* Begin Patch[ \r]*\n(.*?)^\*\*\* End Patch", re.DOTALL | re.MULTILINE)
-_COMMAND = lazy_pattern(r"\bapply_?patch\b")
-_FILE = lazy_pattern(r"\*\*\* (Add|Delete|Update) File: (.+?)\s*")
-_MOVE = lazy_pattern(r"\*\*\* Move to: (.+?)\s*")
-_END = "*** End of File"
-
-
-class PatchEdit(Struct):
-    """The change of one file: `Add`, `Delete` or `Update`. Lines begin with their sign; a chunk begins with its `@@`
-    line."""
-
-    action: str
-    path: str
-    moved_to: str = ""
-    chunks: list[list[str]] = []
-
-
-def edits_in(call: ToolCall) -> list[PatchEdit]:
-    """The edits of a call of `apply_patch`, or of a shell call whose command is `apply_patch`."""
-    text = call.raw_arguments
-    candidates = [text] if call.name == "apply_patch" else []
-    if call.name == "apply_patch" or _COMMAND.search(text):
-        candidates += _words(call.arguments)
-    patch = next((patch for text in candidates if (patch := _PATCH.search(text))), None)
-    return [] if patch is None else _edits(patch[1].split("\n")[:-1])
-
-
-def _words(arguments: Any) -> list[str]:
-    """The texts in arguments, including texts in lists."""
-    values = list(arguments.values()) if isinstance(arguments, dict) else []
-    words = [word for value in values for word in (value if isinstance(value, list) else [value])]
-    return [word for word in words if isinstance(word, str)]
-
-
-def _edits(lines: list[str]) -> list[PatchEdit]:
-    edits: list[PatchEdit] = []
-    for line in lines:
-        if header := _FILE.fullmatch(line):
-            edits.append(PatchEdit(header[1], header[2], chunks=[]))
-        elif not edits:
-            return []
-        elif header := _MOVE.fullmatch(line):
-            edits[-1].moved_to = header[1]
-        elif line.startswith("@@") or not edits[-1].chunks:
-            edits[-1].chunks.append([line] if line.startswith("@@") else ["@@", line])
-        else:
-            edits[-1].chunks[-1].append(line)
-    return edits
-
-
-def record_edits(edits: Iterable[PatchEdit], files: ChangedFiles, call_record: int) -> None:
-    """Record the file changes of an applied patch."""
-    for edit in edits:
-        if edit.action == "Add":
-            lines = [line[1:] for chunk in edit.chunks for line in chunk if line.startswith("+")]
-            files.created(edit.path, "".join(f"{line}\n" for line in lines), call_record)
-        elif edit.action == "Delete":
-            files.deleted(edit.path, None, call_record)
-        else:
-            files.replaced(edit.path, lambda before, edit=edit: _updated(before, edit), call_record)  # type: ignore[misc]
-            if edit.moved_to:
-                files.patched(edit.path, None, call_record, moved_to=edit.moved_to)
-
-
-def _updated(before: bytes, edit: PatchEdit) -> bytes | None:
-    """The content after an update, None if a chunk does not fit."""
-    text = before.decode("utf-8", "surrogateescape")
-    lines, place = text.removesuffix("\n").split("\n"), 0
-    for head, *chunk in edit.chunks:
-        chunk = [line for line in chunk if line != _END]
-        after = head[2:].strip()
-        if after:
-            place = next((n + 1 for n in range(place, len(lines)) if lines[n].strip() == after), -1)
-        old = [line[1:] for line in chunk if not line.startswith("+")]
-        new = [line[1:] for line in chunk if not line.startswith("-")]
-        starts = range(place, len(lines) - len(old) + 1) if place >= 0 else ()
-        start = next((n for n in starts if lines[n : n + len(old)] == old), None)
-        if start is None:
-            return None
-        lines[start : start + len(old)] = new
-        place = start + len(new)
-    return ("\n".join(lines) + "\n").encode("utf-8", "surrogateescape")
 
 
 class RolloutLine(Struct, frozen=True):

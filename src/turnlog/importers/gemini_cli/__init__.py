@@ -9,56 +9,27 @@ the session continues.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from ..._platform.lazy import lazy_pattern
-from ...errors import ImportFailed
-from ...log.messages import sha256_hex
 from ..drafting import Drafting
-from ..protocol import Damage, Imported, Importer, Origin, with_damage
+from ..protocol import Imported, Origin, with_subagents
 from ..transcript import Transcript
 from .conversation import draft_session
 from .entries import GeminiSession, read_session
 
-_HEADER = lazy_pattern(rb'"projectHash"\s*:')
-_SESSION = lazy_pattern(rb'"sessionId"\s*:')
-_ANSWER = lazy_pattern(rb'"type"\s*:\s*"gemini"')
-_PATCH = lazy_pattern(rb'^\s*\{\s*"\$(set|rewindTo)"\s*:', re.MULTILINE)
 _CHATS = "chats"
 """The folder of a project's main sessions; the folder of a subagent is named after its parent's id."""
 _UNSAFE = lazy_pattern(r"[^a-zA-Z0-9_-]")
 
 
-def _sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by the project hash in the header, or by its answers or patches if the beginning is missing."""
-    if not head.lstrip(b"\0 \t\r\n").startswith(b"{"):
-        return 0
-    if _HEADER.search(head) and _SESSION.search(head):
-        return 90
-    return 60 if _ANSWER.search(head) or _PATCH.search(head) else 0
-
-
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The session, then the sessions of its subagents."""
     main = _read_one(origin)
     if not isinstance(origin, Path) or main.parent:
         return [main]
     folder = origin.parent / _UNSAFE.sub("_", main.session_id)
-    subagents = []
-    for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else []:
-        try:
-            subagents.append(_read_one(path))
-        except ImportFailed as error:
-            main = with_damage(main, Damage(str(path), 0, f"subagent left out: {error}"))
-    files = (*main.files, *(file for child in subagents for file in child.files))
-    children = [replace(child, parent=child.parent or main.session_id) for child in subagents]
-    return [replace(main, files=files), *children]
-
-
-IMPORTER = Importer("gemini-cli", _sniff, _read)
+    return with_subagents([main], folder.glob("*.jsonl"), lambda path: [_read_one(path)])
 
 
 def _read_one(origin: Origin) -> Imported:
@@ -68,7 +39,7 @@ def _read_one(origin: Origin) -> Imported:
         raise file.refused("record of a gemini-cli session", "give a session file of ~/.gemini/tmp/*/chats")
     log = Drafting(file)
     title = draft_session(session.entries, log)
-    session_id = session.id or f"gemini-cli-{sha256_hex(file.data)[:16]}"
+    session_id = session.id or f"gemini-cli-{file.digest}"
     form = "gemini-cli-json" if session.document else "gemini-cli-jsonl"
     return log.imported(session_id, form, title, parent=_parent(session, file.path))
 

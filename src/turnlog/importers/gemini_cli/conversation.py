@@ -15,6 +15,7 @@ from ...log.records import Approval, MessageRecord, ToolFinished, UsageRecord
 from ...log.texts import strings_in
 from ...providers.google import PROVIDER
 from ..drafting import Drafting
+from ..edits import edited
 from ..file_changes import is_patch
 from ..json_values import mapping, objects, within, without, word
 from ..repeats import is_empty, result_text, without_repeats
@@ -185,15 +186,9 @@ def _file_in_answer(call: Mapping[str, Any], text: str, call_record: int, log: D
     elif is_patch(patch):
         log.files.patched(path, patch, call_record)
     else:
-        old, new = arguments.get("old_string"), content
-        log.files.replaced(path, lambda content_before: _replaced(content_before, old, new), call_record)
-
-
-def _replaced(content_before: bytes, old: Any, new: Any) -> bytes | None:
-    if not isinstance(old, str) or not isinstance(new, str) or not old:
-        return None
-    before, after = old.encode("utf-8", "surrogatepass"), new.encode("utf-8", "surrogatepass")
-    return content_before.replace(before, after) if before in content_before else None
+        old, new = word(arguments.get("old_string")), content
+        pairs = [(old, new)] if old and isinstance(new, str) else []
+        log.files.replaced(path, lambda before: edited(before, pairs, is_all=True) if pairs else None, call_record)
 
 
 _NOTICES = frozenset({"info", "warning", "error"})

@@ -8,39 +8,22 @@ line or as a list.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
-from ..._platform.lazy import lazy_pattern
 from ...log.records import UsageRecord
 from ...log.usage import tokens_billed
 from ...providers.openai_chat import PROVIDER
 from ..answers import add_configuration
 from ..drafting import Drafting, billed
 from ..json_values import items, mapping, within, without
-from ..protocol import Damage, Imported, Importer, Origin, digest_of, hashed_id, with_damage, with_own_ids
+from ..protocol import Damage, Imported, Origin, digest_of, hashed_id, with_damage, with_own_ids
 from ..repeats import texts_of
 from ..transcript import Line, Transcript
 from .events import OpenHandsEvents, event_id, is_event
 from .sdk_events import COUNTS, SdkEvents, is_sdk_event
 
-_SOURCE = lazy_pattern(rb'"source"\s*:\s*"(agent|user|environment|hook)"')
-_EVENT = lazy_pattern(rb'"(action|observation)"\s*:\s*"\w+"')
-_SDK_EVENT = lazy_pattern(rb'"kind"\s*:\s*"\w*(Event|Observation|Action|Condensation)"')
-_INSTANCE = lazy_pattern(rb'"instance_id"\s*:')
-_EVALUATION = (lazy_pattern(rb'"(test_result|metrics)"\s*:'), lazy_pattern(rb'"(history|instruction|metadata)"\s*:'))
 
-
-def _sniff(head: bytes, path: Path | None) -> int:
-    """Recognised by events that name their source, or by an evaluated instance."""
-    if head.lstrip(b"\0 \t\r\n")[:1] not in (b"{", b"["):
-        return 0
-    if _SOURCE.search(head) and (_EVENT.search(head) or _SDK_EVENT.search(head)):
-        return 88
-    return 86 if _INSTANCE.search(head) and all(key.search(head) for key in _EVALUATION) else 0
-
-
-def _read(origin: Origin) -> list[Imported]:
+def read(origin: Origin) -> list[Imported]:
     """The session of the events, or the sessions of the instances in order."""
     file = Transcript(origin)
     lines = _lines(file)
@@ -51,17 +34,15 @@ def _read(origin: Origin) -> list[Imported]:
     if not chosen:
         forms = "the list of events, the output.jsonl of an evaluation, or the events of an SDK conversation"
         raise file.refused("event of OpenHands", f"give {forms}")
+    logs = [Drafting(file, beside=bool(place), edits=True) for place in range(len(instances) or 1)]
     if instances:
-        sessions = [_instance(line, Drafting(file, beside=bool(place))) for place, line in enumerate(instances)]
+        sessions = list(map(_instance, instances, logs))
     else:
-        sessions = [_sdk_session(sdk, Drafting(file)) if sdk else _session(events, Drafting(file))]
+        sessions = [_sdk_session(sdk, logs[0]) if sdk else _session(events, logs[0])]
     read = {id(line) for line in chosen}
     others = [line.number for line in lines if id(line) not in read]
     left = (Damage(file.name, number, "left out: not an event of OpenHands", "entry") for number in others)
     return with_own_ids([with_damage(sessions[0], *left), *sessions[1:]])
-
-
-IMPORTER = Importer("openhands", _sniff, _read)
 
 
 def _lines(file: Transcript) -> list[Line]:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from ..._platform.lazy import cached_property
 from ...errors import BlobMissing, Conflict, InputError, SessionExists, SessionIdError, SessionNotFound
 from ...log.codec import encode_record
-from ...log.messages import Message, Reasoning, text_of
+from ...log.messages import Message, Part, Reasoning, Text, text_of
 from ...log.records import Body, MessageRecord, Note, PartialAnswer, Record, TurnClosed, UnknownRecord, UsageRecord
 from ...log.store import Draft, Held, SessionInfo, Store, check_session_id
 from ...log.validation import check_readable
@@ -101,7 +101,9 @@ class _Newer(Struct, dict=True, frozen=True):
         if not self._same_time(record, other) or not all(_is_foreign(body) for body in (old, new)):
             return False
         parts = iter(new.message.parts)
-        return old.message.role == new.message.role and all(part in parts for part in old.message.parts)
+        if old.message.role != new.message.role:
+            return False
+        return all(any(_continues(part, longer) for longer in parts) for part in old.message.parts)
 
     def _same_time(self, record: Record | Draft, other: Record | Draft) -> bool:
         return record.time == other.time or record.time in self.times
@@ -153,6 +155,13 @@ class _Kind(Struct):
 
 def _kind(body: Body) -> object:
     return (type(body), body.topic if isinstance(body, Note) else "")
+
+
+def _continues(part: Part, longer: Part) -> bool:
+    """Whether a part is the same, or a text of which more was printed since."""
+    if isinstance(part, Text) and isinstance(longer, Text) and part.text and part.form is longer.form is None:
+        return longer.text.startswith(part.text)
+    return part == longer
 
 
 def _is_foreign(body: MessageRecord | PartialAnswer) -> bool:

@@ -300,7 +300,7 @@ def _clean(key: str, value: Any) -> Any:
     if isinstance(value, list):
         return [_clean(key, item) for item in value]
     if isinstance(value, dict) and key not in FREE:
-        return {camel(name): _clean(camel(name), item) for name, item in value.items() if item is not None}
+        return {(ours := camel(name)): _clean(ours, item) for name, item in value.items() if item is not None}
     return value
 
 

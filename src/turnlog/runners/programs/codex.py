@@ -11,15 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._platform.lazy import lazy_pattern
+from ...importers.program_words import CODEX_TOOLS, CODEX_USAGE, codex_call
 from ...log.usage import Usage, tokens_billed
 from .program import Program, ProgramEvent, mapping_at, text_at
-
-_TOOLS = {
-    "command_execution": ("shell", "command"),
-    "web_search": ("web_search", "query"),
-    "file_change": ("apply_patch", "changes"),
-}
-"""Items that are tool calls: the name of the tool, and the key of its arguments."""
 
 
 class _Reader:
@@ -54,11 +48,9 @@ class _Reader:
             return self._said(text_at(item, "text"))
         if kind == "reasoning":
             return [ProgramEvent(kind="reasoning", text=text_at(item, "text"))]
-        if kind == "mcp_tool_call":
-            return [ProgramEvent(kind="ran_tool", name=text_at(item, "tool"), arguments=item.get("arguments"))]
-        if kind in _TOOLS:
-            name, key = _TOOLS[kind]
-            return [ProgramEvent(kind="ran_tool", name=name, arguments={key: item.get(key)})]
+        if kind in CODEX_TOOLS:
+            name, arguments = codex_call(item)
+            return [ProgramEvent(kind="ran_tool", name=name, arguments=arguments)]
         return []
 
     def _message(self, message: Mapping[str, Any]) -> list[ProgramEvent]:
@@ -103,13 +95,8 @@ class _Reader:
 def _usage(told: Mapping[str, Any]) -> Usage | None:
     if "input_tokens" not in told:
         return None
-    return Usage(
-        input=tokens_billed(told.get("input_tokens")),
-        output=tokens_billed(told.get("output_tokens")),
-        cached=tokens_billed(told.get("cached_input_tokens")),
-        cache_write=tokens_billed(told.get("cache_write_input_tokens")),
-        reasoning=tokens_billed(told.get("reasoning_output_tokens")),
-    )
+    figures: dict[str, Any] = {field: tokens_billed(told.get(key)) for field, key in CODEX_USAGE.items()}
+    return Usage(**figures)
 
 
 def _arguments(model: str, resumed: str) -> Sequence[str]:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._platform.lazy import lazy_pattern
+from ...importers.program_words import GEMINI_USAGE
 from ...log.usage import Usage, tokens_billed
 from .program import Program, ProgramEvent, mapping_at, text_at
 
@@ -46,11 +47,8 @@ class _Reader:
             reason = text_at(event, "error", "message") or "; ".join(self._errors)
             return [ProgramEvent(kind="failed", text=reason, status=_status(mapping_at(event, "error").get("code")))]
         stats = mapping_at(event, "stats")
-        usage = Usage(
-            input=tokens_billed(stats.get("input_tokens")),
-            output=tokens_billed(stats.get("output_tokens")),
-            cached=tokens_billed(stats.get("cached")),
-        )
+        figures: dict[str, Any] = {field: tokens_billed(stats.get(key)) for field, key in GEMINI_USAGE.items()}
+        usage = Usage(**figures)
         return [ProgramEvent(kind="done", usage=usage if stats else None)]
 
     def _whole(self, document: Mapping[str, Any]) -> list[ProgramEvent]:
