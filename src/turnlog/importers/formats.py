@@ -45,10 +45,9 @@ def detect(origin: str | Path | bytes) -> Importer:
     if best:
         advice = f" (nearest format: {importer.near or 'none'})"
         raise ImportFailed(f"{name}: it is {importer.title}, which turnlog does not read yet{advice}")
-    names = ", ".join(each.name for each in IMPORTERS)
     raise ImportFailed(
-        f"{name}: not a transcript that can be read: {_looks(head)}; "
-        f"formats known: {names}. Export the session as one of them, or give the file that the agent wrote itself"
+        f"{name}: not a transcript that can be read: {_looks(head)}. Give the file that the agent wrote itself, or "
+        f"export the session as one of the {len(IMPORTERS)} formats that `turnlog import --formats` lists"
     )
 
 
