@@ -127,6 +127,20 @@ def test_the_counts_are_those_of_another_program(sample: Sample, tmp_path: Path)
 
 
 @EVERY
+def test_a_power_cut_behind_the_end_costs_nothing(sample: Sample, tmp_path: Path) -> None:
+    """NUL bytes behind a whole file made another session of it, without its id, title and folder."""
+    if sample.data.startswith(SQLITE) or any("txt" in each for each in NAMED[sample.name].named):
+        pytest.skip("no JSON")
+    path = sample.written(tmp_path)
+    before = read_file(path)
+    path.write_bytes(path.read_bytes().rstrip() + bytes(4096))
+    after = read_file(path)
+    assert [(each.session_id, each.title, each.drafts) for each in after] == [
+        (each.session_id, each.title, each.drafts) for each in before
+    ]
+
+
+@EVERY
 def test_what_is_said_is_there(sample: Sample, tmp_path: Path) -> None:
     """A text that is in no record, and in no warning, was lost in silence."""
     sessions = read_file(sample.written(tmp_path))

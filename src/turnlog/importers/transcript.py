@@ -44,6 +44,7 @@ class Transcript:
         self.path = origin if isinstance(origin, Path) else None
         self.name = origin_name(origin)
         self.warnings: list[Damage] = []
+        self._is_padded = False
         self._origin = origin
 
     @cached_property
@@ -149,8 +150,13 @@ class Transcript:
         return objects
 
     def document(self) -> Any:
-        """The single JSON value of the file. Raises ValueError."""
-        return json_document(self.data)
+        """The single JSON value of the file, without NUL bytes that a power cut left behind it. Raises ValueError."""
+        data = self.data.rstrip(b"\0 \t\r\n")
+        value = json_document(data)
+        if b"\0" in self.data[len(data) :] and not self._is_padded:
+            self._is_padded = True
+            self.warn(0, "NUL bytes left out", "nothing")
+        return value
 
     def document_or_none(self) -> Any:
         """The single JSON value of the file, None if the file does not contain exactly one."""
