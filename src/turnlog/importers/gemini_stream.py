@@ -13,9 +13,11 @@ from .fields import Fields
 from .json_values import mapping
 from .parts import called, texts
 from .printed import read_printed
-from .program_words import GEMINI_USAGE
 from .protocol import Imported, Origin
 from .writing import Handler, SessionWriter
+
+GEMINI_USAGE = {"input": "input_tokens", "output": "output_tokens", "cached": "cached"}
+"""The figures of the `stats` of gemini-cli: input includes what was cached; thoughts are only in `total_tokens`."""
 
 
 def read(origin: Origin) -> list[Imported]:

@@ -40,11 +40,6 @@ def has_marks(head: bytes, marks: Sequence[str]) -> bool:
     return bool(marks) and _match(*_paths_of(head), marks)
 
 
-def are_marked(values: Iterable[Any], marks: Sequence[str]) -> bool:
-    """Whether these JSON values have one of the marks: together, and at least a quarter of them a path of it."""
-    return _match(*_all_paths(values), marks)
-
-
 def _match(paths: Sequence[frozenset[str]], together: frozenset[str], marks: Sequence[str]) -> bool:
     for mark in map(_paths_in, marks):
         if mark <= together and 4 * sum(not mark.isdisjoint(each) for each in paths) >= len(paths):

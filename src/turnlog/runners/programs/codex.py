@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._platform.lazy import lazy_pattern
-from ...importers.program_words import CODEX_TOOLS, CODEX_USAGE, codex_call
+from ...importers.codex_exec import CODEX_TOOLS, CODEX_USAGE, codex_call
 from ...log.usage import Usage, tokens_billed
 from .program import Program, ProgramEvent, mapping_at, text_at
 

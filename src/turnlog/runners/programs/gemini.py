@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..._platform.lazy import lazy_pattern
-from ...importers.program_words import GEMINI_USAGE
+from ...importers.gemini_stream import GEMINI_USAGE
 from ...log.usage import Usage, tokens_billed
 from .program import Program, ProgramEvent, mapping_at, text_at
 
