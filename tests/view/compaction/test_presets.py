@@ -392,3 +392,21 @@ def test_every_step_has_a_name_in_strategies_and_every_name_a_step() -> None:
     with pytest.raises(InputError) as raised:
         read_strategy(Strategy(steps=("else",)))
     assert sorted(str(raised.value).rpartition("there are ")[2].split(", ")) == sorted(STEPS)
+
+
+@pytest.mark.parametrize(("budget", "most"), [(300, 100), (500, 150), (2_000, 200)])
+def test_a_summary_of_a_large_budget_may_be_larger(budget: int, most: int) -> None:
+    """A summary that stays as small as that of a small budget wastes the room of a large one; one without a bound costs
+    what no request saves again."""
+    targets: list[int] = []
+
+    class Asked(FirstWords):
+        def summarize(self, material: Material, /) -> str:
+            targets.append(material.target)
+            return super().summarize(material)
+
+    strategy = Strategy("mine", ("summarise",), summary=0.6, summary_tokens=100, summary_large=0.3, tail=0.05)
+    session = opened(strategy, budget, Asked())
+    talk(session, range(1, 2 + budget // 60))
+    session.request()
+    assert most - 30 <= max(targets) <= most  # the heading takes part of it
