@@ -53,6 +53,8 @@ ALONE = {
     "export.page": "one file for each format",
     "export.prose": "Markdown as HTML: the only module that reads foreign markup",
     "importers.codex.events": "with the conversation over 600 lines",
+    "importers.codex_exec": "one file for each format, which the catalog names; its words are the runner's too",
+    "importers.gemini_stream": "one file for each format, which the catalog names; its words are the runner's too",
     "importers.sync.own_records": "with the session over 600 lines",
     "mcp.install": "what programs need, apart from what runs; loaded only where the command is",
     "memory.resolve": "with the fold over 600 lines",
