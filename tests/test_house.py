@@ -50,8 +50,8 @@ ALONE = {
     "cli.sessions": "one file for each noun of the command line; `scrub` asks with the line that `rm` asks with",
     "cli.show": "one file for each noun of the command line",
     "export.markdown": "one file for each format",
-    "export.page": "one file for each format",
-    "export.prose": "Markdown as HTML: the only module that reads foreign markup",
+    "display.page": "one file for each format",
+    "display.prose": "Markdown as HTML: the only module that reads foreign markup",
     "importers.codex.events": "with the conversation over 600 lines",
     "importers.codex_exec": "one file for each format, which the catalog names; its words are the runner's too",
     "importers.gemini_stream": "one file for each format, which the catalog names; its words are the runner's too",
@@ -100,7 +100,7 @@ CIRCLES = {
 BAD_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 NAMES = {*PROVIDER_ROWS, *makers()}
 NO_PROVIDERS = "config errors log memory requests session stores summarize telemetry tokens view".split()
-EXTRAS_ROOMS = ("chat", "export", "mcp", "stores", "telemetry", "testing", "tokens", "trajectory")
+EXTRAS_ROOMS = ("chat", "display", "mcp", "stores", "telemetry", "testing", "tokens", "trajectory", "web")
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 import turnlog
 from turnlog.cli.costs import bill_json, bill_lines
+from turnlog.display.wording import charged, in_short
 from turnlog.errors import InputError
-from turnlog.export.wording import charged, in_short
 from turnlog.importers import read_file
 from turnlog.log.bills import total_usage, usage_by_model
 from turnlog.log.records import Record, UsageRecord

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from .._platform.alike import grouped
 from .._platform.times import ago
 from .._platform.units import counted
+from ..display.wording import in_short
 from ..errors import InputError
 from ..export import FORMATS, save
-from ..export.wording import in_short
 from ..importers.titles import shown_title
 from ..log.messages import Message, Text, ToolCall, ToolResult, text_of
 from ..log.records import Note

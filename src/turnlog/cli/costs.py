@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from ..export.wording import at_least, charged, longer
+from ..display.wording import at_least, charged, longer
 from ..log.bills import Bills, total_usage
 from ..models.catalog import own_file
 from ..models.pricing import cost, dollars, total_cost

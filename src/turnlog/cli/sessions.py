@@ -14,8 +14,8 @@ from .._platform.times import TIMES, ago, day, since
 from .._platform.units import counted, size_text
 from .._platform.visible import visible
 from ..config.settings import SOURCES
+from ..display.wording import at_least
 from ..errors import CorruptRecord, SessionNotFound
-from ..export.wording import at_least
 from ..importers.titles import shown_title
 from ..log.bills import Bills, added, total_usage
 from ..log.store import SessionFacts, SessionInfo, Store

@@ -12,10 +12,10 @@ import msgspec
 from .._platform.times import TIMES, since
 from .._platform.units import counted
 from .._platform.visible import visible
+from ..display.description import ContentBlock, Description, describe
+from ..display.wording import in_short
 from ..errors import InputError
-from ..export.description import ContentBlock, Description, describe
 from ..export.lines import record_json
-from ..export.wording import in_short
 from ..log.bills import Bills
 from ..log.messages import compact_json
 from ..log.records import Record

@@ -12,8 +12,8 @@ from itertools import groupby
 
 from .._platform.units import counted
 from .._platform.visible import visible
+from ..display.talk import Talk, TalkItem
 from ..errors import InputError
-from ..export.talk import Talk, TalkItem
 from ..log.store import Store
 from ..stores.ids import short_ids
 from ..view.file_edits import without_folder

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from .._platform.files import write_whole
 from .._platform.given import kind_given
+from ..display.page import as_html
 from ..errors import InputError
 from ..log.records import Configuration
 from ..log.store import Problem, Store
@@ -25,7 +26,6 @@ from ..view.tool_calls import fate_of
 from ..view.types import Edit, Loss
 from .lines import as_json, as_jsonl
 from .markdown import as_markdown, as_markdown_messages, as_markdown_records
-from .page import as_html
 
 # -- a session as a request body for a provider: the whole conversation, in that provider's JSO ----
 

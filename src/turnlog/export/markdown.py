@@ -13,13 +13,13 @@ from collections.abc import Iterator
 
 from .._platform.lazy import lazy_pattern
 from .._platform.visible import visible
+from ..display import escapes
+from ..display.description import ContentBlock, describe
+from ..display.talk import Talk, TalkItem
 from ..log.records import Record
 from ..log.store import Problem, Store
 from ..redaction.store import as_kept
 from ..view.decisions import Rewinds
-from . import escapes
-from .description import ContentBlock, describe
-from .talk import Talk, TalkItem
 
 _SPECIAL = lazy_pattern(r"([\\`*_{}\[\]()#+\-.!|<>~&:@$^])")
 

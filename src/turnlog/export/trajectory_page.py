@@ -11,8 +11,12 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import sqrt
+from pathlib import Path
 
 from .._platform.units import counted
+from ..display.escapes import Markup, end, start, tag, text
+from ..display.parts import STYLE, folded, head, preformatted, sized
+from ..display.wording import in_short
 from ..errors import BlobMissing, InputError
 from ..log.bills import Bills
 from ..log.messages import Media
@@ -23,9 +27,8 @@ from ..tokens.dimensions import dimensions, image_type
 from ..trajectory.gestures import Gesture, gestures_of
 from ..trajectory.images import encoded, misfit, opened
 from ..trajectory.steps import Step, Walk, walk
-from .escapes import Markup, end, start, tag, text
-from .page_parts import DATA, STYLE, folded, head, preformatted, sized
-from .wording import in_short
+
+_DATA = Path(__file__).parent / "data"
 
 # -- pictures --------------------------------------------------------------------------------------
 #
@@ -151,10 +154,10 @@ def as_trajectory(
 
 
 def _page(log: SessionLog, found: Walk, pictures: Pictures) -> Iterator[Markup]:
-    style = STYLE.read_text("utf-8") + (DATA / "trajectory.css").read_text("utf-8")
+    style = STYLE.read_text("utf-8") + (_DATA / "trajectory.css").read_text("utf-8")
     whole = " ".join(found.question.split()) or log.id
     title = whole if len(whole) <= _TITLE else f"{whole[:_TITLE].rsplit(' ', 1)[0]} …"
-    script = (DATA / "trajectory.js").read_text("utf-8")
+    script = (_DATA / "trajectory.js").read_text("utf-8")
     yield head(title, style, script)
     yield from pictures.written()
     yield _top(log, found, title, pictures)

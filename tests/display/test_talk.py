@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from turnlog.display.talk import ChangedFile, Talk, TalkItem
 from turnlog.export.markdown import as_markdown
-from turnlog.export.talk import ChangedFile, Talk, TalkItem
 from turnlog.log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult, sha256_hex
 from turnlog.log.records import (
     Approval,

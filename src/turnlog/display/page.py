@@ -26,7 +26,7 @@ from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_
 from ..workspace.diff.folding import root_of
 from .description import Badge, Description, RecordBadges, describe
 from .escapes import Markup, end, start, tag, text
-from .page_parts import STYLE, PartWriter, head, link, linked
+from .parts import STYLE, PartWriter, head, link, linked
 from .wording import in_short
 
 # -- page records ----------------------------------------------------------------------------------

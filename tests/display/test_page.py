@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 import turnlog
 from pages import Page, strange
 from turnlog._platform.visible import visible
+from turnlog.display.page import as_html
 from turnlog.export.markdown import as_markdown, as_markdown_records
-from turnlog.export.page import as_html
 from turnlog.log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from turnlog.log.records import Decision, FileChange, MessageRecord, Note, PartialAnswer, UsageRecord
 from turnlog.log.store import Draft, Problem, Store

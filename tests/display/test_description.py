@@ -9,7 +9,7 @@ from hypothesis import given
 
 from record_bodies import bodies
 from turnlog.cli.show import lines
-from turnlog.export.description import ContentBlock, RecordBadges, describe
+from turnlog.display.description import ContentBlock, RecordBadges, describe
 from turnlog.log.messages import Message, Text
 from turnlog.log.records import Decision, MessageRecord, Record, UnknownRecord
 from turnlog.log.texts import SEARCHABLE, strings_in, texts_in
