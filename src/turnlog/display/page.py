@@ -26,7 +26,8 @@ from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_
 from ..workspace.diff.folding import root_of
 from .description import Badge, Description, RecordBadges, describe
 from .escapes import Markup, end, start, tag, text
-from .parts import STYLE, PartWriter, head, link, linked
+from .frame import Ways, foot, head, opening
+from .parts import PartWriter, link, linked
 from .wording import in_short
 
 # -- page records ----------------------------------------------------------------------------------
@@ -170,7 +171,9 @@ def _page(store: Store, session_id: str, problems: list[Problem]) -> Iterator[Ma
     parts = PartWriter(store, info.id, problems, calls_of(outlines))
     del outlines
     writer = RecordWriter(parts, RecordBadges(decisions, info.records))
-    yield head(info.title or info.id, STYLE.read_text("utf-8"))
+    ways = Ways()
+    yield head(info.title or info.id, ways)
+    yield from opening(ways)
     yield from _top(store, info, turns)
     yield start("main")
     records = store.read(info.id, last=info.records)
@@ -184,7 +187,8 @@ def _page(store: Store, session_id: str, problems: list[Problem]) -> Iterator[Ma
         yield from _span(store, writer, _up_to(records, turn.last), root)
         yield tag("footer", *_outcome(turn))
         yield end("section")
-    yield Markup("</main></body></html>\n")
+    yield end("main")
+    yield foot()
 
 
 def _up_to(records: Iterator[Record], last: int) -> Iterator[Record]:

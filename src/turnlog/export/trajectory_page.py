@@ -15,7 +15,8 @@ from pathlib import Path
 
 from .._platform.units import counted
 from ..display.escapes import Markup, end, start, tag, text
-from ..display.parts import STYLE, folded, head, preformatted, sized
+from ..display.frame import Ways, foot, head, opening
+from ..display.parts import folded, preformatted, sized
 from ..display.wording import in_short
 from ..errors import BlobMissing, InputError
 from ..log.bills import Bills
@@ -154,11 +155,13 @@ def as_trajectory(
 
 
 def _page(log: SessionLog, found: Walk, pictures: Pictures) -> Iterator[Markup]:
-    style = STYLE.read_text("utf-8") + (_DATA / "trajectory.css").read_text("utf-8")
+    style = (_DATA / "trajectory.css").read_text("utf-8")
     whole = " ".join(found.question.split()) or log.id
     title = whole if len(whole) <= _TITLE else f"{whole[:_TITLE].rsplit(' ', 1)[0]} …"
     script = (_DATA / "trajectory.js").read_text("utf-8")
-    yield head(title, style, script)
+    ways = Ways()
+    yield head(title, ways, style=style, script=script)
+    yield from opening(ways)
     yield from pictures.written()
     yield _top(log, found, title, pictures)
     yield start("main")
@@ -180,7 +183,7 @@ def _page(log: SessionLog, found: Walk, pictures: Pictures) -> Iterator[Markup]:
     yield from _controls(len(found.steps))
     yield end("main")
     yield tag("script", Markup(script))
-    yield Markup("</body></html>\n")
+    yield foot()
 
 
 def _top(log: SessionLog, found: Walk, title: str, pictures: Pictures) -> Markup:
