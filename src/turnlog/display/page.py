@@ -1,281 +1,315 @@
-"""A session as one HTML page for people, without other files and without scripts.
+"""The page of a session: its prompts, its talk, and beside it what fills the window.
 
-The page has no addresses except its own anchors: folding is done by HTML, and pictures are data URLs. Its
-Content-Security-Policy (level 3) forbids everything else, in case foreign markup ever gets through.
-
-What the user and the model wrote is laid out as the Markdown that it mostly is (see `prose`); results, arguments,
-system text and everything else are shown as they were written.
+A server sends windows of records, so that a session of any length is quick. A file has the whole session, without
+other files and scripts: pages of 500 records, of which CSS shows one, and a switch for what is no part of the talk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import shlex
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any
 
-import msgspec
-
+from .._platform.times import clock, day
 from .._platform.units import counted
-from ..errors import BlobMissing
-from ..log.messages import Message, Part, Text, ToolCall, ToolResult
-from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record, UsageRecord
+from ..log.messages import media_parts, text_of
+from ..log.records import Record
 from ..log.store import Problem, SessionInfo, Store
 from ..redaction.store import as_kept
 from ..stores.billing import with_subagents
-from ..view.tool_calls import calls_of
-from ..view.turns import TurnInfo, turns_of
-from ..workspace.diff import FileDiff, NetChange, file_diff, net_changes, patch_lines
-from ..workspace.diff.folding import root_of
-from .description import Badge, Description, RecordBadges, describe
+from ..stores.labels import facts_of
+from ..stores.subagents import descendants
+from ..view.program_prefaces import request_in
+from ..view.turns import turn_spans
+from .conversation import ConversationWriter
+from .description import describe
 from .escapes import Markup, end, start, tag, text
 from .frame import Ways, foot, head, opening
-from .parts import PartWriter, link, linked
+from .parts import PartWriter
+from .talk import Talk
 from .wording import in_short
 
-# -- page records ----------------------------------------------------------------------------------
-#
-# Records as HTML: messages, decisions, settings and notes in full, other records in one line.
+_PAGE = 500
+"""Records on a page of a file."""
 
-_COLOURED = ("system", "user", "assistant", "decision", "summary")
+_WINDOW = 100
+"""The most records that a server sends at once."""
 
+_NODES = 700
+"""About how many elements a window has at most: two windows, the prompts and the rest are 2,000."""
 
-class RecordWriter:
-    """Writes the records of one session. Records that `standing` lists as left out, shortened or taken back are
-    marked."""
+_WHOLE = 1_000
+"""A session of so many records is read whole for a window, which gives its turns their numbers and costs."""
 
-    def __init__(self, parts: PartWriter, standing: RecordBadges) -> None:
-        self._parts = parts
-        self._standing = standing
+_PROMPTS = 100
+"""How many prompts before and after the record that is shown the list of prompts has."""
 
-    def record(self, record: Record) -> Iterator[Markup]:
-        """A record, in chunks of markup."""
-        description = describe(record, self._standing)
-        if not description.is_said and not description.blocks:
-            yield _line(description)
-            return
-        yield _head(description)
-        is_prose = description.kind in ("user", "assistant")
-        yield from self._parts.blocks(description.blocks, description.n, is_prose=is_prose)
-        if not description.blocks:
-            yield tag("p", text("(empty)"), class_="small")
-        yield end("article")
+_BEGINNING = 60
+"""How many of the first records are searched for an image, which a path begins with."""
 
-
-def _head(one: Description) -> Markup:
-    """The beginning of a record, before its content."""
-    head = tag(
-        "header",
-        tag("a", text(str(one.n)), href=f"#r{one.n}", class_="n"),
-        tag("b", text(one.kind.title(), one_line=True)),
-        tag("span", *linked(one.headline), class_="more"),
-        *_marks(one),
-    )
-    kind = one.kind if one.kind in _COLOURED else "other"
-    return Markup(start("article", id=f"r{one.n}", class_=f"{kind}{' gone' if one.is_hidden else ''}") + head)
-
-
-def _line(one: Description) -> Markup:
-    return tag(
-        "p",
-        tag("a", text(str(one.n)), href=f"#r{one.n}", class_="n"),
-        tag("span", text(one.kind), class_="badge"),
-        text(" "),
-        *linked(one.headline),
-        *_marks(one),
-        id=f"r{one.n}",
-        class_="event",
-    )
-
-
-def _marks(one: Description) -> Iterator[Markup]:
-    """The badges of a record, and its time."""
-    yield from map(_badge, one.badges)
-    if one.redacted:
-        yield tag("span", text(f"secrets replaced: {one.redacted}", one_line=True), class_="badge")
-    yield tag("time", text(one.time, one_line=True))
-
-
-def _badge(badge: Badge) -> Markup:
-    words = (badge.words, " ", badge.link) if badge.link else (badge.words,)
-    return tag("span", *linked(words), class_="badge warn", title=badge.title or None)
-
-
-# -- page files ------------------------------------------------------------------------------------
-#
-# The file changes of a turn as HTML: one line for each file, with its coloured diff folded behind it.
-
-_STYLES = {b"+": "add", b"-": "del", b"@": "hunk"}
-
-
-def changed_files(store: Store, records: Iterable[Record], root: str) -> Iterator[Markup]:
-    """The net change of each file in these records, in chunks of markup; nothing if no file changed."""
-    changes = net_changes(records, root=root)
-    if not changes:
-        return
-    yield start("div", class_="files")
-    yield tag("p", text("1 file changed" if len(changes) == 1 else f"{len(changes):,} files changed"), class_="head")
-    for change in changes:
-        yield from _change(change, store)
-    yield end("div")
-
-
-def _change(change: NetChange, store: Store) -> Iterator[Markup]:
-    name = f"{change.old_path} → {change.path}" if change.old_path else change.path
-    heading = [tag("b", text(change.action.capitalize())), text(" "), tag("code", text(name, one_line=True)), text(" ")]
-    try:
-        diff = file_diff(change, store.get_blob)
-        why = "its change was not recorded"
-    except BlobMissing as error:
-        diff, why = None, str(error)
-    if diff is None:
-        yield tag("p", *heading, tag("span", text(why), class_="badge warn"))
-    elif diff.is_binary:
-        before, after = diff.contents or (b"", b"")
-        yield tag("p", *heading, text(f"binary, {len(before):,} to {len(after):,} bytes"))
-    else:
-        figures = [tag("ins", text(f"+{diff.additions:,}")), text(" "), tag("del", text(f"-{diff.deletions:,}"))]
-        yield start("details")
-        yield tag("summary", *heading, *figures)
-        yield start("pre", class_="diff", dir="auto")
-        yield Markup("\n")
-        yield from _lines(diff)
-        yield end("pre")
-        yield end("details")
-
-
-def _lines(diff: FileDiff) -> Iterator[Markup]:
-    head = True
-    for line in patch_lines(diff):
-        head = head and not line.startswith(b"@@ ")
-        style = "meta" if head else _STYLES.get(line[:1])
-        words = text(line.rstrip(b"\n").decode("utf-8", "replace"))
-        yield tag("span", words, class_=style) if style else words
-        yield Markup("\n")
-
-
-_TITLE = 120
+# -- a session as a file ---------------------------------------------------------------------------
 
 
 def as_html(store: Store, session_id: str, problems: list[Problem]) -> Iterator[bytes]:
     """Every record of the session, turn by turn, with the file changes of each turn.
 
     Raises SessionNotFound, CorruptRecord. Media that cannot be read are named, and each is a problem. Memory does not
-    grow with long texts: of all records except the one being written, only outlines are kept.
+    grow with long texts: of all records except those of the page being written, only outlines are kept.
     """
-    return (piece.encode("utf-8") for piece in _page(as_kept(store), session_id, problems))
+    return (piece.encode("utf-8") for piece in whole_page(as_kept(store), session_id, Ways(), problems))
 
 
-def _page(store: Store, session_id: str, problems: list[Problem]) -> Iterator[Markup]:
-    info = store.info(session_id)
-    outlines = [*map(_outline, store.read(info.id, last=info.records))]
-    turns = turns_of(outlines)
-    decisions = (record for record in store.of_kinds(info.id, ("decision",)) if record.n <= info.records)
-    parts = PartWriter(store, info.id, problems, calls_of(outlines))
-    del outlines
-    writer = RecordWriter(parts, RecordBadges(decisions, info.records))
-    ways = Ways()
+def whole_page(store: Store, session_id: str, ways: Ways, problems: list[Problem]) -> Iterator[Markup]:
+    """As `as_html`, also for a file beside others."""
+    talk = Talk(store, session_id, is_thin=True)
+    info = talk.info
     yield head(info.title or info.id, ways)
     yield from opening(ways)
-    yield from _top(store, info, turns)
-    yield start("main")
-    records = store.read(info.id, last=info.records)
-    root = root_of(r.body for r in store.of_kinds(info.id, ("file_change",)) if isinstance(r.body, FileChange))
-    first = turns[0].first if turns else info.records + 1
-    yield from _span(store, writer, _up_to(records, first - 1), root)
-    for number, turn in enumerate(turns, start=1):
-        yield start("section", id=f"turn-{number}")
-        started = tag("time", text(turn.started, one_line=True))
-        yield tag("h2", tag("a", text(f"Turn {number}"), href=f"#turn-{number}"), started)
-        yield from _span(store, writer, _up_to(records, turn.last), root)
-        yield tag("footer", *_outcome(turn))
-        yield end("section")
+    yield from _top(store, talk, ways)
+    yield from _turns(talk, ways)
+    yield start("main", id="talk")
+    yield Markup('<p class="switch"><label><input type="checkbox" id="log"> log records</label></p>\n')
+    pages = range(1, info.records + 1, _PAGE)
+    for number, first in enumerate(pages, 1):
+        if len(pages) > 1:
+            yield start("section", class_="page", id=f"page-{number}")
+            yield _page_links(number, pages, info.records)
+        last = min(first + _PAGE - 1, info.records)
+        window = Talk(store, info.id, first, last, turns=talk.turns)
+        for _, element in ConversationWriter(store, window, ways, problems).records(first, last):
+            yield element
+            yield Markup("\n")
+        if len(pages) > 1:
+            yield _page_links(number, pages, info.records)
+            yield end("section")
     yield end("main")
     yield foot()
 
 
-def _up_to(records: Iterator[Record], last: int) -> Iterator[Record]:
-    """The next of `records`, up to number `last`; record numbers have no gaps."""
-    for record in records if last else ():
-        yield record
-        if record.n >= last:
-            return
+def _page_links(number: int, pages: Sequence[int], last: int) -> Markup:
+    links: list[Markup] = []
+    for other, first in enumerate(pages, 1):
+        words = f"{first:,} to {min(first + _PAGE - 1, last):,}"
+        links.append(tag("a", text(words), href=f"#page-{other}", aria_current="page" if other == number else None))
+        links.append(text(" "))
+    return tag("nav", text("Records "), *links, class_="pagelinks", aria_label="Records")
 
 
-def _span(store: Store, writer: RecordWriter, records: Iterable[Record], root: str) -> Iterator[Markup]:
-    changes: list[Record] = []
-    for record in records:
-        if isinstance(record.body, FileChange):
-            changes.append(record)
-        yield from writer.record(record)
-        yield Markup("\n")
-    yield from changed_files(store, changes, root)
-
-
-def _outcome(turn: TurnInfo) -> list[Markup]:
-    """The outcome of a turn: status, reason, duration, cost."""
-    good = "ok" if turn.status == "completed" else "bad" if turn.status in ("failed", "cancelled") else "warn"
-    status = turn.status.replace("_", " ")
-    pieces = [tag("span", text(status, one_line=True), class_=f"badge {good}"), text(f" {turn.reason}", one_line=True)]
-    if turn.rewound:
-        pieces += [text(" taken back by "), link(turn.rewound)]
-    if turn.seconds is not None:
-        pieces.append(text(f" {turn.seconds:,.1f} s"))
-    if turn.bills:
-        pieces.append(text(f" · {in_short(turn.bills)}", one_line=True))
-    return pieces
-
-
-def _top(store: Store, info: SessionInfo, turns: list[TurnInfo]) -> Iterator[Markup]:
-    """The header: the session's listing, its cost, and links to its turns."""
-    summary = (
-        f"{info.records:,} records, {info.messages:,} messages, {len(turns):,} turns, {info.created} to {info.updated}"
-    )
-    lines = [tag("p", text("Session "), tag("code", text(info.id)), text(f": {summary}", one_line=True))]
+def _top(store: Store, talk: Talk, ways: Ways) -> Iterator[Markup]:
+    """The header of a file: facts, cost, and where the session stands among others."""
+    info = talk.info
+    lines = [tag("p", text(" · ".join(talk.facts(files=True)), one_line=True))]
+    figures = f": {info.records:,} records, {info.messages:,} messages, {info.created} to {info.updated}"
+    lines.append(tag("p", text("Session "), tag("code", text(info.id)), text(figures, one_line=True)))
     if info.parent:
-        shared = f", whose first {info.parent_records:,} records it shares" if info.parent_records else ""
-        lines.append(tag("p", text("Belongs to "), tag("code", text(info.parent)), text(shared)))
-    if bills := store.usage(info.id):
-        lines.append(tag("p", text(in_short(bills), one_line=True)))
-    every_bill, many = with_subagents(store, info.id)
+        lines.append(tag("p", *_parent(info, ways)))
+    if talk.bills:
+        lines.append(tag("p", text(in_short(talk.bills), one_line=True)))
+    bills, many = with_subagents(store, info.id)
     if many:
-        lines.append(tag("p", text(f"With {counted(many, 'subagent')}: {in_short(every_bill)}", one_line=True)))
+        lines.append(tag("p", text(f"With {counted(many, 'subagent')}: {in_short(bills)}", one_line=True)))
+    if ways.form == "site":
+        lines.append(_links(store, info, ways))
     yield tag("header", tag("h1", text(info.title or info.id, one_line=True), dir="auto"), *lines, class_="top")
-    if len(turns) < 2:
+
+
+def _parent(info: SessionInfo, ways: Ways) -> list[Markup]:
+    name = tag("code", text(info.parent))
+    linked = name if ways.form == "single" else tag("a", name, href=ways.session(info.parent))
+    shared = f", whose first {info.parent_records:,} records it shares" if info.parent_records else ""
+    return [text("Belongs to "), linked, text(shared)]
+
+
+def _turns(talk: Talk, ways: Ways) -> Iterator[Markup]:
+    if len(talk.turns) < 2:
         return
-    yield start("nav")
+    yield start("nav", class_="turns", aria_label="Turns")
     yield start("details")
     yield tag("summary", text("Turns"))
     yield start("ol")
-    for number, turn in enumerate(turns, start=1):
+    for turn in talk.turns:
         words = " ".join(turn.input.split()) or "(no text)"
-        yield tag("li", tag("a", text(words, one_line=True), href=f"#turn-{number}", dir="auto"))
+        yield tag("li", tag("a", text(words, one_line=True), href=ways.session(talk.info.id, turn.first), dir="auto"))
     yield Markup("</ol></details></nav>\n")
 
 
-def _outline(record: Record) -> Record:
-    """A record without its long texts, sufficient to derive turns and calls."""
-    body = record.body
-    match body:
-        case MessageRecord() | PartialAnswer():
-            body = msgspec.structs.replace(body, message=_outlined(body.message))
-            if isinstance(body, PartialAnswer):
-                body = msgspec.structs.replace(body, fragments=())
-        case UsageRecord():
-            body = msgspec.structs.replace(body, raw=None)
-        case Decision():
-            body = msgspec.structs.replace(body, detail={})
-    return Record(record.n, record.time, body)
+# -- a session at a server -------------------------------------------------------------------------
 
 
-def _outlined(message: Message) -> Message:
-    return Message(message.role, tuple(map(_thin, message.parts)))
+def session_page(store: Store, session_id: str, ways: Ways, at: int = 0) -> Iterator[Markup]:
+    """The page of a session, with the window of records around number `at`. Raises SessionNotFound, CorruptRecord."""
+    info = store.info(session_id)
+    at = min(max(at, 0), info.records)
+    first = max(1, at - 8)
+    yield head(info.title or info.id, ways)
+    yield from opening(ways)
+    yield from _served_top(store, info, ways)
+    yield start("div", class_="columns")
+    rail = ways.part(info.id, "rail", at=str(at))
+    yield tag("nav", tag("p", text("Prompts"), class_="small"), class_="rail", data_load=rail, aria_label="Prompts")
+    yield start("main")
+    yield Markup('<p class="switch"><label><input type="checkbox" id="log"> log records</label></p>\n')
+    shown = _window(store, info, ways, first)
+    last = shown[-1][0].n if shown else info.records
+    yield from _more("earlier", ways.session(info.id, max(1, first - 1)), wanted=first > 1)
+    live = ways.part(info.id, "live")
+    yield start(
+        "div", id="talk", data_session=info.id, data_first=str(first), data_last=str(last), data_end=str(info.records),
+        data_live=live, data_more=ways.part(info.id, "talk"),
+    )  # fmt: skip
+    yield from (element for _, element in shown)
+    yield end("div")
+    yield from _more("later", ways.session(info.id, last + 1), wanted=last < info.records)
+    yield end("main")
+    yield tag("aside", tag("p", text("What fills the window"), class_="small"), data_load=ways.part(info.id, "window"))
+    yield end("div")
+    yield foot()
 
 
-def _thin(part: Part) -> Part:
-    match part:
-        case Text(text=words):
-            return Text(words[:_TITLE])
-        case ToolCall(id=call_id, name=name, kind=kind):
-            return ToolCall(call_id, name, kind=kind)
-        case ToolResult(call_id=call_id, name=name, outcome=outcome, kind=kind, synthetic=synthetic):
-            return ToolResult(call_id, name, (), outcome, kind, synthetic)
-        case _:
-            return Text("")
+def _more(which: str, href: str, *, wanted: bool) -> Iterator[Markup]:
+    yield tag("p", tag("a", text(f"{which.title()} records"), href=href, class_=which, hidden=None if wanted else ""))
+
+
+def window(store: Store, session_id: str, ways: Ways, *, first: int = 0, before: int = 0) -> Iterator[Markup]:
+    """The records from number `first` on, or those up to `before`, as far as they go on one screen. Raises as
+    `session_page`."""
+    info = store.info(session_id)
+    if before:
+        shown = _window(store, info, ways, max(1, before - _WINDOW), before - 1, from_end=True)
+    else:
+        shown = _window(store, info, ways, max(1, first))
+    numbers = [record.n for record, _ in shown] or [first or before]
+    yield start("div", data_first=str(numbers[0]), data_last=str(numbers[-1]), data_end=str(info.records))
+    yield from (element for _, element in shown)
+    yield end("div")
+
+
+def _window(
+    store: Store, info: SessionInfo, ways: Ways, first: int, last: int = 0, *, from_end: bool = False
+) -> list[tuple[Record, Markup]]:
+    """Records as elements, as many as a browser scrolls through easily."""
+    last = min(last or first + _WINDOW - 1, info.records)
+    talk = Talk(store, info.id) if info.records <= _WHOLE else Talk(store, info.id, first, last)
+    shown = list(ConversationWriter(store, talk, ways, []).records(first, last))
+    if from_end:
+        shown.reverse()
+    nodes, kept = 0, 0
+    for _, element in shown:
+        nodes += element.count("<") - element.count("</")
+        if nodes > _NODES and kept:
+            break
+        kept += 1
+    return sorted(shown[:kept], key=lambda pair: pair[0].n)
+
+
+def news(store: Store, session_id: str, ways: Ways, after: int) -> tuple[int, list[Markup]]:
+    """The number of the last record, and the elements that are new or have changed since record `after` was the last:
+    new records, the calls that they answer, and the record after which a turn seemed to end."""
+    info = store.info(session_id)
+    if info.records <= after:
+        return info.records, []
+    talk = Talk(store, info.id, after + 1, info.records)
+    changed = {record.n for record in talk.records if record.n >= after} | set(talk.answered_since(after))
+    writer = ConversationWriter(store, talk, ways, [])
+    return info.records, [writer.record(record) for record in talk.records if record.n in changed]
+
+
+def record_page(store: Store, session_id: str, n: int, ways: Ways) -> Iterator[Markup]:
+    """One record, with all of its texts. Raises as `session_page`; IndexError if there is no such record."""
+    info = store.info(session_id)
+    [record] = islice(store.read(info.id, first=n, last=n), 1) if 1 <= n <= info.records else [None]
+    if record is None:
+        raise IndexError(n)
+    told = describe(record)
+    yield head(f"Record {n} · {info.title or info.id}", ways)
+    yield from opening(ways)
+    yield start("main")
+    title = tag("a", text(info.title or info.id, one_line=True), href=ways.session(info.id, n))
+    yield tag("h1", text(f"Record {n} of "), title)
+    yield tag("p", text(" ".join(map(str, (told.kind, *told.headline, told.time))), one_line=True), class_="small")
+    yield from PartWriter(store, info.id, ways, [], is_cut=False).blocks(told.blocks, n)
+    yield end("main")
+    yield foot()
+
+
+def _served_top(store: Store, info: SessionInfo, ways: Ways) -> Iterator[Markup]:
+    """The header: who worked when and where, what else there is of the session, and commands to copy."""
+    facts = facts_of(store, info.id)
+    times = [f"{day(time)} {clock(time)}" for time in (info.created, info.updated)]
+    told = [facts.agent, facts.folder, " to ".join(dict.fromkeys(times)), counted(info.records, "record")]
+    lines = [tag("p", text(" · ".join(filter(None, told)), one_line=True))]
+    if info.parent:
+        lines.append(tag("p", *_parent(info, ways)))
+    lines.append(_links(store, info, ways))
+    commands = [tag("button", text(words), type="button", data_copy=command, title=command) for words, command in
+                _commands(info, facts.agent, facts.folder)]  # fmt: skip
+    markdown = ways.part(info.id, "markdown")
+    commands.append(tag("button", text("Copy as Markdown"), type="button", data_copy_from=markdown))
+    lines.append(tag("p", *commands, class_="actions"))
+    yield tag("header", tag("h1", text(info.title or info.id, one_line=True), dir="auto"), *lines, class_="top")
+
+
+def _links(store: Store, info: SessionInfo, ways: Ways) -> Markup:
+    names = {"requests": "What the model saw", "changes": "Files"}
+    begins = store.read(info.id, last=min(_BEGINNING, info.records))
+    seen = (media for record in begins if record.message is not None for media in media_parts(record.message))
+    names |= {"trajectory": "Path through images"} if any(media.kind == "image" for media in seen) else {}
+    links = [tag("a", text(words), href=ways.part(info.id, name)) for name, words in names.items()]
+    for each in descendants(store.sessions(), info.id)[:40]:
+        links.append(tag("a", text(f"subagent: {each.title or each.id}", one_line=True), href=ways.session(each.id)))
+    return tag("nav", *links, class_="views", aria_label="Of this session")
+
+
+_GO_ON = {"claude-code": "claude --resume", "codex": "codex resume", "gemini-cli": "gemini --resume"}
+
+
+def _commands(info: SessionInfo, agent: str, folder: str) -> Iterator[tuple[str, str]]:
+    """What goes on with a session, in a shell: names and commands."""
+    session = shlex.quote(info.id)
+    if agent in _GO_ON and not info.parent:
+        place = f"cd {shlex.quote(folder)} && " if folder else ""
+        yield f"Copy: go on in {agent}", f"{place}{_GO_ON[agent]} {session}"
+    yield "Copy: go on in a chat", f"turnlog chat --session {session}"
+    yield "Copy: hand over", f"turnlog handoff {session}"
+
+
+# -- the prompts -----------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _prompts(store: Any, session_id: str, records: int) -> tuple[int, ...]:
+    """The first record of each turn."""
+    kinds = ("message", "turn_opened", "turn_closed", "turn_resumed")
+    return tuple(first for first, _ in turn_spans(store.of_kinds(session_id, kinds), records))
+
+
+def rail(store: Store, session_id: str, ways: Ways, at: int = 0) -> Iterator[Markup]:
+    """The user's prompts around record `at`, as links. Raises as `session_page`."""
+    info = store.info(session_id)
+    kept: Any = store
+    starts = _prompts(kept, info.id, info.records)
+    here = max(0, bisect_right(starts, at) - 1)
+    begin, past = max(0, here - _PROMPTS), min(len(starts), here + _PROMPTS)
+    yield tag("p", text(counted(len(starts), "prompt")), class_="small")
+    if begin:
+        yield tag("p", tag("a", text(f"{begin:,} earlier"), href=ways.session(info.id, starts[begin - 1])))
+    yield start("ol", start=str(begin + 1))
+    for n in starts[begin:past]:
+        current = "true" if n == starts[here] and at else None
+        words = _prompt(store, info.id, n) or "(no text)"
+        link = tag("a", text(words, one_line=True), href=ways.session(info.id, n), data_n=str(n), aria_current=current)
+        yield tag("li", link, dir="auto")
+    yield end("ol")
+    if past < len(starts):
+        yield tag("p", tag("a", text(f"{len(starts) - past:,} later"), href=ways.session(info.id, starts[past])))
+
+
+def _prompt(store: Store, session_id: str, n: int) -> str:
+    """The words that began a turn with record `n`."""
+    for record in islice(store.read(session_id, first=n, last=n + 4), 4):
+        if record.message is not None and record.message.role == "user":
+            return " ".join(request_in(text_of(record.message))[1][:400].split())[:120]
+    return ""

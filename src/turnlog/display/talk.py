@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from .._platform.lazy import cached_property
 from .._platform.times import clock, day, local
 from .._platform.units import counted, lasted
 from ..log.bills import Bills
@@ -23,6 +25,7 @@ from ..log.records import (
     Decision,
     FileChange,
     MessageBody,
+    MessageRecord,
     Note,
     PartialAnswer,
     Record,
@@ -30,6 +33,7 @@ from ..log.records import (
     StreamCheckpoint,
     SummaryRecord,
     UnknownRecord,
+    UsageRecord,
 )
 from ..log.store import Store
 from ..models.makers import makers
@@ -42,7 +46,7 @@ from ..view.decisions import Rewinds
 from ..view.file_edits import about_call
 from ..view.program_prefaces import is_inserted, is_preface, request_in
 from ..view.tool_calls import CallInfo, calls_of
-from ..view.turns import turns_of
+from ..view.turns import TurnInfo, turns_of
 from ..workspace.diff import net_changes
 from ..workspace.diff.folding import differences
 from .description import describe, describe_part
@@ -65,7 +69,8 @@ class TalkItem(Struct, frozen=True):
 
     `program` is text that a program wrote: `label` says which. For a `call`, `label` is its tool and `text` what it is
     about, `is_path` if that is a path; `info` has its outcome and `files` what it changed. A `mark` is a remark in one
-    line on what happened. `folded` is what only readers of everything want: a result, what stands behind a mark.
+    line on what happened; `part` is the part of the message that it names. `folded` is what only readers of everything
+    want: a result, what stands behind a mark.
     """
 
     kind: TalkKind
@@ -76,6 +81,7 @@ class TalkItem(Struct, frozen=True):
     is_path: bool = False
     files: tuple[ChangedFile, ...] = ()
     folded: str = ""
+    part: Part | None = None
 
     @property
     def outcome(self) -> str:
@@ -83,19 +89,46 @@ class TalkItem(Struct, frozen=True):
         return "" if self.info is None else self.info.outcome or self.info.standing
 
 
-class Talk:
-    """The talk of one session. Raises SessionNotFound, CorruptRecord."""
+_AROUND = 100
+"""How many records before and after a window are read: results stand behind their calls."""
 
-    def __init__(self, store: Store, session_id: str) -> None:
+_TURN_KINDS = ("turn_opened", "turn_closed", "turn_resumed")
+
+
+class Talk:
+    """The talk of one session. Raises SessionNotFound, CorruptRecord.
+
+    With `first` and `last`, a window: the talk of these records, for which only those around them are read. `turns` are
+    all turns of the session, if they are known. `is_thin`: long texts are left out, which leaves turns, facts and
+    headings.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        session_id: str,
+        first: int = 1,
+        last: int | None = None,
+        *,
+        turns: Sequence[TurnInfo] | None = None,
+        is_thin: bool = False,
+    ) -> None:
         self._store = store
         self.info = store.info(session_id)
-        self.bills: Bills = store.usage(session_id)
-        self.records = list(store.read(session_id, last=self.info.records))
-        self.turns = turns_of(self.records)
+        many = self.info.records
+        self.first, self.last = first, many if last is None else min(last, many)
+        begin, end = max(1, first - _AROUND), min(self.last + _AROUND, many)
+        self.is_whole = begin == 1 and end == many
+        records = store.read(session_id, first=begin, last=end)
+        self.records = [*map(_thin, records)] if is_thin else list(records)
         self._places = {record.n: i for i, record in enumerate(self.records)}
-        self._rewinds = Rewinds.of(self.records)
-        before = self.records[: self._places[self.turns[0].first] if self.turns else len(self.records)]
-        calls = [*calls_of(before), *(info for turn in self.turns for info in turn.calls)]
+        self._rewinds = Rewinds.of(store.of_kinds(session_id, ("decision",)))
+        self.turns = turns_of([*self._openings(begin), *self.records]) if turns is None else turns
+        self._counts = begin == 1 or turns is not None  # whether the turns are numbered from the first one on
+        self._numbers = {turn.first: number for number, turn in enumerate(self.turns, 1)}
+        known = (turn for turn in self.turns if turn.first >= begin and (turn.last < end or end == many))
+        self._ends = {turn.last: turn for turn in (known if turns is None else turns)}
+        calls = calls_of(self.records)
         self._calls: dict[int, list[CallInfo]] = {}
         self._changes: dict[int, list[Record]] = {}
         self._answered = {(info.result, info.result_part) for info in calls if info.result}
@@ -106,12 +139,22 @@ class Talk:
                 place = record.body.call_record if record.body.call_record in self._calls else record.n
                 self._changes.setdefault(place, []).append(record)
 
+    def _openings(self, begin: int) -> Iterator[Record]:
+        """The openings and closings of turns before a window: a turn may have begun there."""
+        records = self._store.of_kinds(self.info.id, _TURN_KINDS) if begin > 1 else iter(())
+        return takewhile(lambda record: record.n < begin, records)
+
+    @cached_property
+    def bills(self) -> Bills:
+        """The usage of the whole session, by model."""
+        return self._store.usage(self.info.id)
+
     # -- facts -------------------------------------------------------------------------------------
 
     @property
     def model(self) -> str:
         """The model that wrote most, or that the session is for; "" if none is on record."""
-        if self.bills:
+        if self.is_whole and self.bills:
             return max(self.bills, key=lambda name: self.bills[name].output)
         bodies = (record.body for record in reversed(self.records))
         return next((name for body in bodies if (name := getattr(body, "model", "")) and isinstance(name, str)), "")
@@ -155,12 +198,15 @@ class Talk:
             )
 
     def heading(self, number: int) -> str:
-        """The number of a turn, when it began (with the date where that is another one), its duration and its cost."""
+        """The number of a turn, when it began (with the date where that is another one), its duration and its cost; the
+        number only where all turns before it are known, duration and cost only where its end is."""
         turn, earlier = self.turns[number - 1], self.turns[max(0, number - 2)].started
         begun = clock(turn.started)
-        if begun and day(turn.started) != day(earlier):
+        if begun and (day(turn.started) != day(earlier) or (number == 1 and not self.is_whole)):
             begun = f"{day(turn.started)} {begun}"
-        parts = [str(number), begun, lasted(turn.seconds), cents(turn.cost) if turn.bills else ""]
+        parts = [str(number) if self._counts else "", begun]
+        if turn.last in self._ends:
+            parts += [lasted(turn.seconds), cents(turn.cost) if turn.bills else ""]
         parts += [f"taken back by decision {turn.rewound}"] if turn.rewound else []
         return " · ".join(filter(None, parts))
 
@@ -170,28 +216,59 @@ class Talk:
         """The number of the turn with record `n`; 0 if it stands before the first turn."""
         return sum(turn.first <= n for turn in self.turns)
 
+    def turn_from(self, n: int) -> int:
+        """The number of the turn that begins with record `n`; 0 if none does."""
+        return self._numbers.get(n, 0)
+
+    def turn_to(self, n: int) -> TurnInfo | None:
+        """The turn that ends with record `n`; None if none is known to."""
+        return self._ends.get(n)
+
     def items(self, number: int) -> Iterator[TalkItem]:
         """What was said and done in the turn of this number, from 1 on; 0: before the first one."""
         turn = self.turns[number - 1] if number else None
         end = self._places[self.turns[0].first] if self.turns else len(self.records)
         start, end = (self._places[turn.first], self._places[turn.last] + 1) if turn else (0, end)
-        gone = self._rewinds.by(self.records[start].n - 1) if start < end else 0
         for record in self.records[start:end]:
-            before, gone = gone, self._rewinds.by(record.n)
-            if gone and gone != before:
-                yield TalkItem("mark", record.n, f"from here on taken back by decision {gone}")
-            elif before and not gone:
-                yield TalkItem("mark", record.n, "up to here")
-            yield from self._items(record)
+            yield from self.items_of(record)
+
+    def items_of(self, record: Record) -> Iterator[TalkItem]:
+        """What was said and done in one record."""
+        yield from self.edge_at(record.n)
+        yield from self.content_of(record)
+        turn = self.turn_to(record.n)
         if turn is not None and turn.status != "completed" and not turn.rewound:
             yield TalkItem("mark", turn.last, "no answer on record" if turn.status == "processing" else turn.standing)
 
-    def _items(self, record: Record) -> Iterator[TalkItem]:
+    def edge_at(self, n: int) -> Iterator[TalkItem]:
+        """Before record `n`, the mark that what was taken back begins or ends there."""
+        before, gone = self._rewinds.by(n - 1), self._rewinds.by(n)
+        if gone and gone != before:
+            yield TalkItem("mark", n, f"from here on taken back by decision {gone}")
+        elif before and not gone:
+            yield TalkItem("mark", n, "up to here")
+
+    def result_of(self, info: CallInfo) -> tuple[Record, ToolResult] | None:
+        """The record and the part that answer a call; None if that is not on record."""
+        record = self.records[self._places[info.result]] if info.result in self._places else None
+        part = record.message.parts[info.result_part] if record is not None and record.message is not None else None
+        return (record, part) if record is not None and isinstance(part, ToolResult) else None
+
+    def answered_since(self, n: int) -> list[int]:
+        """The records of the calls whose results stand behind record `n`."""
+        return [info.record for infos in self._calls.values() for info in infos if info.result > n]
+
+    def changes_at(self, n: int) -> list[Record]:
+        """The file changes that the calls of record `n` made, or that stand there by themselves."""
+        return self._changes.get(n, [])
+
+    def content_of(self, record: Record) -> Iterator[TalkItem]:
+        """The items of a record itself."""
         body, n = record.body, record.n
         if isinstance(body, MessageBody):
             yield from self._said(record, body.message)
         elif isinstance(body, StreamCheckpoint):
-            if record is self.records[-1]:
+            if record.n == self.info.records:
                 yield TalkItem("mark", n, f"{''.join(map(str, describe(record).headline))}; it is not finished")
         elif isinstance(body, Configuration):
             if (name := f"{body.provider} {body.model}".strip()) and self._is_new(record, body):
@@ -220,6 +297,10 @@ class Talk:
         """Whether this record sets another model than the one before it."""
         earlier = (each.body for each in reversed(self.records[: self._places[record.n]]))
         last = next((each for each in earlier if isinstance(each, Configuration)), None)
+        if last is None and self.records[0].n > 1:
+            older = self._store.of_kinds(self.info.id, ("configuration",), reverse=True)
+            found = next((each for each in older if each.n < record.n), None)
+            last = found.body if found is not None and isinstance(found.body, Configuration) else None
         return last is not None and (last.provider, last.model) != (body.provider, body.model)
 
     def _said(self, record: Record, message: Message) -> Iterator[TalkItem]:
@@ -246,9 +327,8 @@ class Talk:
 
     def _call(self, info: CallInfo, files: tuple[ChangedFile, ...]) -> TalkItem:
         about, is_path = about_call(info.call)
-        message = self.records[self._places[info.result]].message if info.result in self._places else None
-        result = message.parts[info.result_part] if message is not None else None
-        folded = _content(result.parts) if isinstance(result, ToolResult) else info.reason
+        answer = self.result_of(info)
+        folded = _content(answer[1].parts) if answer is not None else info.reason
         return TalkItem("call", info.record, about, tool_called(info.call), info, is_path, files, folded)
 
     def _figures(self, records: Iterable[Record]) -> list[ChangedFile]:
@@ -271,9 +351,9 @@ def _other(n: int, part: Part) -> Iterator[TalkItem]:
             yield TalkItem("reasoning", n, text)
     elif isinstance(part, ToolResult):
         words = f"a result without a call: {part.name} {part.call_id}, {part.outcome}"
-        yield TalkItem("mark", n, words, folded=_content(part.parts))
+        yield TalkItem("mark", n, words, folded=_content(part.parts), part=part)
     else:
-        yield TalkItem("mark", n, _named(part), folded=_content([part]))
+        yield TalkItem("mark", n, _named(part), folded=_content([part]), part=part)
 
 
 def _words(n: int, message: Message, text: str) -> Iterator[TalkItem]:
@@ -305,3 +385,36 @@ def _text(part: Part) -> str:
         return without_escapes(part.text)
     block = describe_part(part)
     return f"[{_named(part)}]" if block.kind == "media" else block.text or compact_json(block.value)
+
+
+# -- thin records ----------------------------------------------------------------------------------
+
+_TITLE = 120
+
+
+def _thin(record: Record) -> Record:
+    """A record without its long texts, sufficient to derive turns, calls and facts."""
+    body = record.body
+    match body:
+        case MessageRecord() | PartialAnswer():
+            parts = tuple(map(_thin_part, body.message.parts))
+            body = replace(body, message=Message(body.message.role, parts, by_program=body.message.by_program))
+            if isinstance(body, PartialAnswer):
+                body = replace(body, fragments=())
+        case UsageRecord():
+            body = replace(body, raw=None)
+        case Decision():
+            body = replace(body, detail={})
+    return Record(record.n, record.time, body)
+
+
+def _thin_part(part: Part) -> Part:
+    match part:
+        case Text(text=words):
+            return Text(words[:_TITLE])
+        case ToolCall(id=call_id, name=name, kind=kind):
+            return ToolCall(call_id, name, kind=kind)
+        case ToolResult(call_id=call_id, name=name, outcome=outcome, kind=kind, synthetic=synthetic):
+            return ToolResult(call_id, name, (), outcome, kind, synthetic)
+        case _:
+            return Text("")

@@ -1,0 +1,224 @@
+"""The records of a session as HTML, as a talk: what was said in full, calls on one line, decisions as bands.
+
+Each record is one element with the id `r` and its number. What is no part of the talk (usage, the beginnings and ends
+of tools, notes) is there as well, behind the page's switch for log records.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from .._platform.times import clock, day
+from .._platform.units import lasted
+from ..log.records import Approval, Decision, MessageBody, Record
+from ..log.store import Problem, Store
+from ..view.tool_calls import CallInfo
+from ..view.turns import TurnInfo
+from ..workspace.diff import net_changes
+from .changes import changed_file, changed_files, changes_between, root_for
+from .description import Badge, Description, RecordBadges, describe, describe_part
+from .escapes import Markup, end, join, start, tag, text
+from .frame import Ways
+from .parts import PartWriter, outcome_badge, sized
+from .prose import prose
+from .talk import Talk, TalkItem
+from .wording import in_short
+
+_GIST = 120
+_LINES = 200
+"""A server sends this many lines of the diff of a call."""
+
+
+class ConversationWriter:
+    """Writes the records of a talk. `problems` gets a line for each image that cannot be read."""
+
+    def __init__(self, store: Store, talk: Talk, ways: Ways, problems: list[Problem]) -> None:
+        self._store, self._talk, self._ways = store, talk, ways
+        self._id = talk.info.id
+        self._parts = PartWriter(store, self._id, ways, problems)
+        decisions = (r for r in store.of_kinds(self._id, ("decision",)) if r.n <= talk.info.records)
+        self._standing = RecordBadges(decisions, talk.info.records)
+        self._root = root_for(store, self._id)
+        self._most = _LINES if ways.is_served else None
+
+    def records(self, first: int, last: int) -> Iterator[tuple[Record, Markup]]:
+        """Each of these records that the talk has, with its element."""
+        for record in self._talk.records:
+            if first <= record.n <= last:
+                yield record, self.record(record)
+
+    def record(self, record: Record) -> Markup:
+        """The element of a record."""
+        n, told = record.n, describe(record, self._standing)
+        items = list(self._talk.content_of(record))
+        inside = [*self._heading(n), *map(self._mark, self._talk.edge_at(n))]
+        is_log = False
+        if isinstance(record.body, Decision):
+            inside.append(self._band(told))
+        elif isinstance(record.body, MessageBody):
+            inside += self._said(told, items)
+        elif items:
+            inside += [*map(self._mark, items[:-1]), self._mark(items[-1], told)]
+        elif isinstance(record.body, Approval):
+            inside.append(tag("p", *self._remark(told), class_="mark"))
+        else:
+            is_log = not inside
+            inside += self._log_record(told)
+        if turn := self._talk.turn_to(n):
+            inside += self._ending(turn)
+            is_log = False
+        kind = f"rec{' log' if is_log else ''}{' gone' if told.is_hidden else ''}"
+        return tag("div", *inside, id=f"r{n}", class_=kind)
+
+    # -- turns -------------------------------------------------------------------------------------
+
+    def _heading(self, n: int) -> Iterator[Markup]:
+        if number := self._talk.turn_from(n):
+            words = text(self._talk.heading(number), one_line=True)
+            yield tag("h2", tag("a", words, href=self._ways.session(self._id, n)), id=f"turn-{n}")
+
+    def _ending(self, turn: TurnInfo) -> Iterator[Markup]:
+        """What a turn changed, and how it ended."""
+        changes = changes_between(self._store, self._id, turn.first, turn.last)
+        yield from changed_files(self._store, changes, self._root, most=self._most)
+        good = "ok" if turn.status == "completed" else "bad" if turn.status in ("failed", "cancelled") else "warn"
+        status = tag("span", text(turn.status.replace("_", " "), one_line=True), class_=f"badge {good}")
+        words = [turn.reason, lasted(turn.seconds), in_short(turn.bills) if turn.bills else ""]
+        pieces = [status, text(" · ".join(filter(None, words)), one_line=True)]
+        if turn.rewound:
+            pieces += [text(" taken back by "), self._parts.link(turn.rewound)]
+        yield tag("footer", *pieces)
+
+    # -- what was said -----------------------------------------------------------------------------
+
+    def _said(self, told: Description, items: list[TalkItem]) -> Iterator[Markup]:
+        """A message: its texts, its calls with their results, whatever else it has."""
+        if not items:  # results, which stand with their calls; for who follows a link
+            yield tag("p", *self._number(told), text("results, with their calls"), *self._marks(told), class_="event")
+            return
+        speaks, is_first = any(item.kind in ("user", "assistant") for item in items), True
+        for item in items:
+            if item.kind in ("user", "assistant"):
+                yield self._words(item, told, headed=is_first)
+                is_first = False
+            elif item.kind == "call":
+                yield from self._call(item)
+            elif item.kind == "mark":
+                yield self._mark(item)
+            else:
+                yield self._folded(item)
+        if not speaks:
+            yield tag("p", *self._number(told), *self._marks(told), class_="event log")
+
+    def _words(self, item: TalkItem, told: Description, *, headed: bool) -> Markup:
+        name = "You" if item.kind == "user" else self._talk.speaker
+        model = [tag("span", *self._parts.linked(told.headline), class_="more")] if any(told.headline) else []
+        header = tag("header", *self._number(told), tag("b", text(name)), *model, *self._marks(told))
+        inside = self._parts.prose(item.text, item.n)
+        return tag("article", *([header] if headed else []), inside, class_=item.kind)
+
+    def _folded(self, item: TalkItem) -> Markup:
+        """Reasoning, or what a program wrote: one line, behind which the text is."""
+        name = "Reasoning" if item.kind == "reasoning" else f"Text of the {item.label}"
+        gist = tag("span", text(" ".join(item.text[: 9 * _GIST].split())[:_GIST], one_line=True), class_="gist")
+        inside = prose(item.text) if item.kind == "reasoning" and not self._ways.is_served else None
+        inside = inside or self._parts.plain(item.text, item.n)
+        return tag("details", tag("summary", sized(name, item.text), gist), inside, class_=item.kind)
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    def _call(self, item: TalkItem) -> Iterator[Markup]:
+        """A call on one line, with its outcome and what it changed; behind it its arguments and its result."""
+        info, answer = item.info, self._talk.result_of(item.info) if item.info else None
+        assert info is not None
+        about = [text(" "), tag("code", text(" ".join(item.text.split())[:_GIST], one_line=True))] if item.text else []
+        head = [tag("b", text(item.label, one_line=True)), *about, text(" "), *self._ended(info)]
+        for file in item.files:
+            words = file.change if file.path == item.text else f"{file.path} {file.change}"
+            head += [text(f" {words}", one_line=True)]
+        if item.outcome != "ok" and item.folded.strip():
+            line = ": ".join([line.strip() for line in item.folded.splitlines() if line.strip()][:2])
+            head.append(tag("span", text(line[: 2 * _GIST], one_line=True), class_="gist"))
+        yield start("details", class_="call")
+        yield tag("summary", *head)
+        if info.call.kind != "function":
+            yield tag("p", tag("span", text(info.call.kind, one_line=True), class_="badge"))
+        yield from self._parts.arguments(info.call, item.n)
+        for change in net_changes(self._talk.changes_at(item.n), root=self._root):
+            if any(change.path.endswith(file.path) or file.path.endswith(change.path) for file in item.files):
+                yield tag("div", *changed_file(change, self._store, self._most), class_="files")
+        pictures: list[Markup] = []
+        if answer is not None:
+            record, result = answer
+            blocks = [*map(describe_part, result.parts)]
+            pieces = self._parts.result(result, blocks, record.n, info)
+            shown = list(pieces)
+            closed = shown.index(end("details")) + 1 if end("details") in shown else len(shown)
+            yield join(shown[:closed])
+            pictures = shown[closed:]
+        elif info.reason:
+            yield tag("p", text(info.reason))
+        yield end("details")
+        yield from pictures  # an image is shown, not folded
+
+    def _ended(self, info: CallInfo) -> Iterator[Markup]:
+        if info.outcome is not None:
+            yield outcome_badge(info.outcome)
+        if info.seconds:
+            yield tag("span", text(f" after {lasted(info.seconds)}"), class_="small")
+        if not info.result:
+            yield tag("span", text(info.standing), class_="badge warn")
+
+    # -- marks and log records ---------------------------------------------------------------------
+
+    def _mark(self, item: TalkItem, told: Description | None = None) -> Markup:
+        """A remark in one line on what happened, with what stands behind it."""
+        if item.part is not None:
+            return join([*self._parts.blocks([describe_part(item.part)], item.n)])
+        inside = self._number(told) if told else []
+        line = [*inside, text(item.text, one_line=True), *(self._marks(told) if told else ())]
+        blocks = [*self._parts.blocks(told.blocks, item.n)] if told else []
+        if not blocks and item.folded:
+            blocks = [self._parts.plain(item.folded, item.n)]
+        if not blocks:
+            return tag("p", *line, class_="mark")
+        return tag("details", tag("summary", *line), *blocks, class_="mark")
+
+    def _band(self, told: Description) -> Markup:
+        """A decision: what it did on one line; behind it why, what requests show instead, and how to undo it."""
+        facts = [block.words for block in told.blocks if block.kind == "fact"]
+        line = [*self._number(told), tag("b", text("Decision")), text(" "), *self._parts.linked(told.headline)]
+        for words in facts:
+            line += [text(" · "), *self._parts.linked(words)]
+        command = f"turnlog undo {shlex.quote(self._id)} {told.n}"
+        undo = tag("p", text("to take it back: "), tag("code", text(command, one_line=True)), class_="small")
+        blocks = self._parts.blocks((block for block in told.blocks if block.kind != "fact"), told.n)
+        return tag("details", tag("summary", *line, *self._marks(told)), *blocks, undo, class_="band")
+
+    def _remark(self, told: Description) -> list[Markup]:
+        name = tag("b", text(f"{told.kind} ", one_line=True))
+        return [*self._number(told), name, *self._parts.linked(told.headline), *self._marks(told)]
+
+    def _log_record(self, told: Description) -> Iterator[Markup]:
+        """A record that is no part of the talk: one line, behind which its content is, if it has more."""
+        blocks = [*self._parts.blocks(told.blocks, told.n)]
+        if blocks:
+            yield tag("details", tag("summary", *self._remark(told)), *blocks, class_="event")
+        else:
+            yield tag("p", *self._remark(told), class_="event")
+
+    def _number(self, told: Description) -> list[Markup]:
+        return [tag("a", text(str(told.n)), href=self._ways.session(self._id, told.n), class_="n")]
+
+    def _marks(self, told: Description) -> list[Markup]:
+        """The badges of a record, and its time."""
+        marks = list(map(self._badge, told.badges))
+        if told.redacted:
+            marks.append(tag("span", text(f"secrets replaced: {told.redacted}", one_line=True), class_="badge"))
+        shown = " ".join(filter(None, (day(told.time), clock(told.time))))
+        return [*marks, tag("time", text(shown or told.time, one_line=True), datetime=told.time or None)]
+
+    def _badge(self, badge: Badge) -> Markup:
+        words = (badge.words, " ", badge.link) if badge.link else (badge.words,)
+        return tag("span", *self._parts.linked(words), class_="badge warn", title=badge.title or None)
