@@ -13,7 +13,9 @@ _TAGS = frozenset(
     "html head meta title style body header main section nav footer article div p h1 h2 ol li dl dt dd details summary "
     "pre code span a b time img ins del "
     # Markdown
-    "h3 h4 h5 h6 em strong s ul blockquote table thead tbody tr th td br hr".split()
+    "h3 h4 h5 h6 em strong s ul blockquote table thead tbody tr th td br hr "
+    # the switch for log records
+    "label input".split()
 )
 _DRAWN_TAGS = frozenset(
     "svg symbol image use rect circle line polyline g text figure figcaption button input output script".split()
@@ -21,7 +23,8 @@ _DRAWN_TAGS = frozenset(
 """What a page of a trajectory has beside that."""
 _APART = frozenset({"br", "p", "li", "td", "th", "pre"})
 _ATTRIBUTES = frozenset(
-    "lang charset http-equiv content name class id href src alt dir open loading title value".split()
+    "lang charset http-equiv content name class id href src alt dir open loading title value type datetime aria-label "
+    "aria-current".split()
 )
 _DRAWN_ATTRIBUTES = frozenset(
     "viewbox width height preserveaspectratio role aria-label aria-hidden x y x1 y1 x2 y2 cx cy r points font-size "
@@ -103,7 +106,7 @@ def strange(page: Page, *, drawn: bool = False) -> list[str]:
                 found.append(f"attribute {name} of {tag}")
             elif name == "src" or (name == "href" and tag == "image"):
                 found += [] if _DATA.fullmatch(value or "") else [f"source {(value or '')[:60]!r}"]
-            elif name == "href" and not re.fullmatch(r"#(r|turn-|step-|picture-)\d+", value or ""):
+            elif name == "href" and not re.fullmatch(r"#(r|turn-|step-|picture-|page-)\d+", value or ""):
                 found.append(f"address {value!r}")
             elif name in ("class", "id", "dir", "name", "loading") and not _OURS.fullmatch(value or ""):
                 found.append(f"{name} {value!r}")

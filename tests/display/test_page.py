@@ -113,7 +113,9 @@ def test_a_page_shows_what_was_said(history: History) -> None:
     there = set(_WORD.findall(unquote(page.text) + text))
     for message in history.messages:
         for words in said(message.parts):
-            if any(isinstance(part, Text) and part.text == words for part in message.parts):  # Markdown, laid out
+            laid_out = {part.text for part in message.parts if isinstance(part, (Text, Reasoning))}
+            laid_out.update(*(part.summary for part in message.parts if isinstance(part, Reasoning)))
+            if words in laid_out:  # as Markdown
                 assert set(_WORD.findall(visible(unescape(words)))) - there == set(), words
             else:
                 assert not words or visible(words) in shown
@@ -247,11 +249,11 @@ def test_turns_decisions_and_files_are_told() -> None:
     assert {"turn-1", "turn-3", *(f"r{n}" for n in range(1, turns[-1].last + 1))} <= ids
     assert isinstance(covered, Decision)
     first, last = (f'<a href="#r{n}">{n}</a>' for n in (covered.first, covered.last))
-    assert f", records {first} to {last}</span>" in html
+    assert f", records {first} to {last} · " in html
     assert html.count("1,000 tokens in (0 cached), 10 out, $0.0032</footer>") == 3
-    assert html.count('<span class="badge bad">failed</span> after 2.5 s <a href=') == 3
+    assert html.count('<span class="badge bad">failed</span><span class="small"> after 2.5 s</span>') == 3
     assert html.count('class="badge ok">completed<') == 3
-    assert '<span class="add">+&lt;two&gt;</span>\n' in html
+    assert '<span class="add">+&lt;two&gt;</span>' in html
     assert 'class="badge warn" title="no longer sent: a decision left it out">left out</span>' in html
     assert "Replacement (user)" in html
 
@@ -326,7 +328,7 @@ def test_what_was_taken_back_is_marked() -> None:
     messages = [MessageRecord(Message(role, (Text(word),))) for role, word in said]
     store = store_of(*messages, Decision("rewind", 3, 4, "taken back"), MessageRecord(Message("user", (Text("five"),))))
     page, _ = page_of(store, "s")
-    marked = {n for n in range(1, 7) if "taken back by" in page.split(f'id="r{n}"')[1].split("</header>")[0]}
+    marked = {n for n in range(1, 7) if "no longer part of" in page.split(f'id="r{n}"')[1].split('<div id="r')[0]}
     assert marked == {3, 4}
     for write, said in ((as_markdown_records, str.capitalize), (as_markdown, str)):
         markdown = b"".join(write(store, "s", [])).decode()

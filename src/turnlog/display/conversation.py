@@ -53,7 +53,6 @@ class ConversationWriter:
         n, told = record.n, describe(record, self._standing)
         items = list(self._talk.content_of(record))
         inside = [*self._heading(n), *map(self._mark, self._talk.edge_at(n))]
-        is_log = False
         if isinstance(record.body, Decision):
             inside.append(self._band(told))
         elif isinstance(record.body, MessageBody):
@@ -63,20 +62,18 @@ class ConversationWriter:
         elif isinstance(record.body, Approval):
             inside.append(tag("p", *self._remark(told), class_="mark"))
         else:
-            is_log = not inside
             inside += self._log_record(told)
         if turn := self._talk.turn_to(n):
             inside += self._ending(turn)
-            is_log = False
-        kind = f"rec{' log' if is_log else ''}{' gone' if told.is_hidden else ''}"
-        return tag("div", *inside, id=f"r{n}", class_=kind)
+        return tag("div", *inside, id=f"r{n}", class_="rec gone" if told.is_hidden else "rec")
 
     # -- turns -------------------------------------------------------------------------------------
 
     def _heading(self, n: int) -> Iterator[Markup]:
         if number := self._talk.turn_from(n):
             words = text(self._talk.heading(number), one_line=True)
-            yield tag("h2", tag("a", words, href=self._ways.session(self._id, n)), id=f"turn-{n}")
+            name = f"turn-{number}" if self._talk.counts else None
+            yield tag("h2", tag("a", words, href=self._ways.session(self._id, n)), id=name)
 
     def _ending(self, turn: TurnInfo) -> Iterator[Markup]:
         """What a turn changed, and how it ended."""
@@ -85,7 +82,7 @@ class ConversationWriter:
         good = "ok" if turn.status == "completed" else "bad" if turn.status in ("failed", "cancelled") else "warn"
         status = tag("span", text(turn.status.replace("_", " "), one_line=True), class_=f"badge {good}")
         words = [turn.reason, lasted(turn.seconds), in_short(turn.bills) if turn.bills else ""]
-        pieces = [status, text(" · ".join(filter(None, words)), one_line=True)]
+        pieces = [status, text(" "), text(" · ".join(filter(None, words)), one_line=True)]
         if turn.rewound:
             pieces += [text(" taken back by "), self._parts.link(turn.rewound)]
         yield tag("footer", *pieces)
@@ -95,7 +92,9 @@ class ConversationWriter:
     def _said(self, told: Description, items: list[TalkItem]) -> Iterator[Markup]:
         """A message: its texts, its calls with their results, whatever else it has."""
         if not items:  # results, which stand with their calls; for who follows a link
-            yield tag("p", *self._number(told), text("results, with their calls"), *self._marks(told), class_="event")
+            yield tag(
+                "p", *self._number(told), text("results, with their calls"), *self._marks(told), class_="event log"
+            )
             return
         speaks, is_first = any(item.kind in ("user", "assistant") for item in items), True
         for item in items:
@@ -166,7 +165,7 @@ class ConversationWriter:
         if info.outcome is not None:
             yield outcome_badge(info.outcome)
         if info.seconds:
-            yield tag("span", text(f" after {lasted(info.seconds)}"), class_="small")
+            yield tag("span", text(f" after {info.seconds:,.1f} s"), class_="small")
         if not info.result:
             yield tag("span", text(info.standing), class_="badge warn")
 
@@ -204,9 +203,9 @@ class ConversationWriter:
         """A record that is no part of the talk: one line, behind which its content is, if it has more."""
         blocks = [*self._parts.blocks(told.blocks, told.n)]
         if blocks:
-            yield tag("details", tag("summary", *self._remark(told)), *blocks, class_="event")
+            yield tag("details", tag("summary", *self._remark(told)), *blocks, class_="event log")
         else:
-            yield tag("p", *self._remark(told), class_="event")
+            yield tag("p", *self._remark(told), class_="event log")
 
     def _number(self, told: Description) -> list[Markup]:
         return [tag("a", text(str(told.n)), href=self._ways.session(self._id, told.n), class_="n")]

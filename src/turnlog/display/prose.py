@@ -38,6 +38,7 @@ def prose(words: str) -> Markup:
     """A text in Markdown, laid out."""
     if len(words) > _LONGEST or not _SIGNS.search(words):
         return tag("div", tag("p", *_lines(words)), class_="prose", dir="auto")
+    words = words.replace("\0", "\\\\u0000")  # the reader would write another character, and read the backslash
     return tag("div", *_blocks(_reader().parse(words)), class_="prose", dir="auto")
 
 

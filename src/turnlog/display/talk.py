@@ -124,7 +124,8 @@ class Talk:
         self._places = {record.n: i for i, record in enumerate(self.records)}
         self._rewinds = Rewinds.of(store.of_kinds(session_id, ("decision",)))
         self.turns = turns_of([*self._openings(begin), *self.records]) if turns is None else turns
-        self._counts = begin == 1 or turns is not None  # whether the turns are numbered from the first one on
+        self.counts = begin == 1 or turns is not None
+        """Whether the turns are numbered from the session's first one on."""
         self._numbers = {turn.first: number for number, turn in enumerate(self.turns, 1)}
         known = (turn for turn in self.turns if turn.first >= begin and (turn.last < end or end == many))
         self._ends = {turn.last: turn for turn in (known if turns is None else turns)}
@@ -204,7 +205,7 @@ class Talk:
         begun = clock(turn.started)
         if begun and (day(turn.started) != day(earlier) or (number == 1 and not self.is_whole)):
             begun = f"{day(turn.started)} {begun}"
-        parts = [str(number) if self._counts else "", begun]
+        parts = [str(number) if self.counts else "", begun]
         if turn.last in self._ends:
             parts += [lasted(turn.seconds), cents(turn.cost) if turn.bills else ""]
         parts += [f"taken back by decision {turn.rewound}"] if turn.rewound else []
