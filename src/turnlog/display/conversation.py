@@ -26,6 +26,8 @@ from .talk import Talk, TalkItem
 from .wording import in_short
 
 _GIST = 120
+_SHOWN = 0.05
+"""Seconds; how long shorter calls took is not shown."""
 _LINES = 200
 """A server sends this many lines of the diff of a call."""
 
@@ -54,7 +56,7 @@ class ConversationWriter:
         items = list(self._talk.content_of(record))
         inside = [*self._heading(n), *map(self._mark, self._talk.edge_at(n))]
         if isinstance(record.body, Decision):
-            inside.append(self._band(told))
+            inside.append(self._band(told, record.body))
         elif isinstance(record.body, MessageBody):
             inside += self._said(told, items)
         elif items:
@@ -164,7 +166,7 @@ class ConversationWriter:
     def _ended(self, info: CallInfo) -> Iterator[Markup]:
         if info.outcome is not None:
             yield outcome_badge(info.outcome)
-        if info.seconds:
+        if info.seconds and info.seconds >= _SHOWN:
             yield tag("span", text(f" after {info.seconds:,.1f} s"), class_="small")
         if not info.result:
             yield tag("span", text(info.standing), class_="badge warn")
@@ -184,12 +186,14 @@ class ConversationWriter:
             return tag("p", *line, class_="mark")
         return tag("details", tag("summary", *line), *blocks, class_="mark")
 
-    def _band(self, told: Description) -> Markup:
+    def _band(self, told: Description, decision: Decision) -> Markup:
         """A decision: what it did on one line; behind it why, what requests show instead, and how to undo it."""
         facts = [block.words for block in told.blocks if block.kind == "fact"]
         line = [*self._number(told), tag("b", text("Decision")), text(" "), *self._parts.linked(told.headline)]
         for words in facts:
             line += [text(" · "), *self._parts.linked(words)]
+        if isinstance(moved := decision.detail.get("changes_from"), int):
+            line += [text(" · the prompt cache holds up to record "), self._parts.link(moved)]
         command = f"turnlog undo {shlex.quote(self._id)} {told.n}"
         undo = tag("p", text("to take it back: "), tag("code", text(command, one_line=True)), class_="small")
         blocks = self._parts.blocks((block for block in told.blocks if block.kind != "fact"), told.n)
