@@ -21,7 +21,9 @@ _DRAWN_TAGS = frozenset(
     "svg symbol image use rect circle line polyline g text figure figcaption button input output script".split()
 )
 """What a page of a trajectory has beside that."""
-_APART = frozenset({"br", "p", "li", "td", "th", "pre"})
+_APART = frozenset(
+    {"br", "p", "li", "td", "th", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "div", "article", "summary", "footer"}
+)
 _ATTRIBUTES = frozenset(
     "lang charset http-equiv content name class id href src alt dir open loading title value type datetime aria-label "
     "aria-current".split()
