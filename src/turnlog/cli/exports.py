@@ -72,12 +72,12 @@ def _export(arguments: Namespace) -> int:
             told(arguments)
         else:
             out_bytes(FORMATS[form](store, arguments.id, problems))
-    for line in _problem_lines(problems):
+    for line in problem_lines(problems):
         say(line)
     return 1 if problems else 0
 
 
-def _problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
+def problem_lines(problems: Sequence[Problem]) -> Iterator[str]:
     """One line for each kind of problem."""
     for session, what, records in grouped((problem.session, problem.what, (problem.record,)) for problem in problems):
         yield f"{session}, {records}: {what}" if records else f"{session}: {what}"

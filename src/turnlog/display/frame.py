@@ -32,9 +32,11 @@ class Ways(Struct, frozen=True):
 
     `form` is `served` (paths of a server), `site` (files beside each other) or `single` (one file, which has only its
     own anchors).
+    `requests` are the requests that have pages, by the records that answered them; None: all.
     """
 
     form: str = "single"
+    requests: tuple[int, ...] | None = None
 
     @property
     def is_served(self) -> bool:
@@ -43,7 +45,9 @@ class Ways(Struct, frozen=True):
 
     def sessions(self, **query: str) -> str:
         """The list of sessions."""
-        return _address("/", query) if self.is_served else "index.html"
+        if self.is_served:
+            return _address("/", query)
+        return "index.html" if query.get("page", "1") == "1" else f"index-{query['page']}.html"
 
     def session(self, session_id: str, at: int = 0) -> str:
         """The page of a session, at a record."""
@@ -59,6 +63,10 @@ class Ways(Struct, frozen=True):
         if self.form == "site":
             return ".".join((file_name(session_id), *map(str, names), "html"))
         return _address("/".join(("/s", quote(session_id, safe=""), *map(str, names))), query)
+
+    def request(self, session_id: str, n: int) -> str:
+        """What the model saw in the request that record `n` answered; empty if there is no page of it."""
+        return self.part(session_id, "requests", n) if self.requests is None or n in self.requests else ""
 
     def figures(self) -> str:
         """The page of figures over all sessions."""

@@ -254,13 +254,18 @@ def _served_top(store: Store, info: SessionInfo, ways: Ways) -> Iterator[Markup]
 
 def _links(store: Store, info: SessionInfo, ways: Ways) -> Markup:
     names = {"requests": "What the model saw", "changes": "Files"}
-    begins = store.read(info.id, last=min(_BEGINNING, info.records))
-    seen = (media for record in begins if record.message is not None for media in media_parts(record.message))
-    names |= {"trajectory": "Path through images"} if any(media.kind == "image" for media in seen) else {}
+    names |= {"trajectory": "Path through images"} if shows_images(store, info.id) else {}
     links = [tag("a", text(words), href=ways.part(info.id, name)) for name, words in names.items()]
     for each in descendants(store.sessions(), info.id)[:40]:
         links.append(tag("a", text(f"subagent: {each.title or each.id}", one_line=True), href=ways.session(each.id)))
     return tag("nav", *links, class_="views", aria_label="Of this session")
+
+
+def shows_images(store: Store, session_id: str) -> bool:
+    """Whether a session begins with images, as those do that move through them."""
+    begins = islice(store.read(session_id), _BEGINNING)
+    seen = (media for record in begins if record.message is not None for media in media_parts(record.message))
+    return any(media.kind == "image" for media in seen)
 
 
 _GO_ON = {"claude-code": "claude --resume", "codex": "codex resume", "gemini-cli": "gemini --resume"}

@@ -1,0 +1,71 @@
+"""The pages of a store as files beside each other: what `serve` shows, without search and without what grows.
+
+Each file has its style inside and no script; links lead to the other files. Nothing is fetched, so the folder can be
+sent to somebody, or put on any web server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from .._platform.files import write_whole
+from ..display.changes import changes_page
+from ..display.escapes import Markup
+from ..display.figures_page import figures_page
+from ..display.frame import Ways
+from ..display.page import shows_images, whole_page
+from ..display.past_request import requests_of
+from ..display.request_page import request_page, requests_page
+from ..display.sessions_page import sessions_pages
+from ..errors import InputError
+from ..export import as_trajectory
+from ..log.store import Problem, Store
+from ..redaction.store import as_kept
+from ..session import SessionLog
+from ..stores import PastDamage
+
+_OURS = "index.html"
+
+
+def write_site(store: Store, folder: Path, problems: list[Problem], *, requests: int = 1) -> int:
+    """Write the pages of every session of a store into a folder, which is made if it is not there; returns how many
+    files there are. `requests`: for how many of the newest requests of a session there is a page of what the model saw.
+
+    Raises InputError if the folder has files that are not pages of such a site, OSError. What cannot be read is a
+    problem. Only the user can read the files.
+    """
+    ways, store = Ways("site"), PastDamage(as_kept(store), problems.append)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / _OURS).exists():
+        raise InputError(f"{folder} has other files; give a new or an empty folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    written = 0
+    for info in store.sessions():
+        newest = islice(reversed([*requests_of(store, info.id)]), requests)
+        linked = Ways("site", tuple(one.n for one in newest))
+        for name, pieces in _of_session(store, info.id, linked, problems):
+            _write(folder / name, pieces)
+            written += 1
+    for number, pieces in enumerate(sessions_pages(store, ways), 1):
+        _write(folder / ways.sessions(page=str(number)), pieces)
+        written += 1
+    _write(folder / ways.figures(), figures_page(store, {}, ways))
+    return written + 1
+
+
+def _of_session(
+    store: Store, session_id: str, ways: Ways, problems: list[Problem]
+) -> Iterator[tuple[str, Iterable[Markup | bytes]]]:
+    """The pages of a session, by file name."""
+    yield ways.session(session_id), whole_page(store, session_id, ways, problems)
+    yield ways.part(session_id, "requests"), requests_page(store, session_id, ways)
+    for n in ways.requests or ():
+        yield ways.part(session_id, "requests", n), request_page(store, session_id, n, ways)
+    yield ways.part(session_id, "changes"), changes_page(store, session_id, ways)
+    if shows_images(store, session_id):
+        yield ways.part(session_id, "trajectory"), as_trajectory(SessionLog(store, session_id), problems)
+
+
+def _write(path: Path, pieces: Iterable[Markup | bytes]) -> None:
+    write_whole(path, (piece if isinstance(piece, bytes) else piece.encode("utf-8") for piece in pieces))
