@@ -45,9 +45,7 @@ class Ways(Struct, frozen=True):
 
     def sessions(self, **query: str) -> str:
         """The list of sessions."""
-        if self.is_served:
-            return _address("/", query)
-        return "index.html" if query.get("page", "1") == "1" else f"index-{query['page']}.html"
+        return _address("/", query) if self.is_served else "index.html"
 
     def session(self, session_id: str, at: int = 0) -> str:
         """The page of a session, at a record."""

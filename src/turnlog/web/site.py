@@ -18,16 +18,13 @@ from ..display.frame import Ways
 from ..display.page import shows_images, whole_page
 from ..display.past_request import requests_of
 from ..display.request_page import request_page, requests_page
-from ..display.sessions_page import sessions_pages
+from ..display.sessions_page import sessions_page
 from ..errors import InputError
 from ..export import as_trajectory
 from ..log.store import Problem, Store
 from ..redaction.store import as_kept
 from ..session import SessionLog
 from ..stores import PastDamage
-
-_OURS = "index.html"
-
 
 def write_site(store: Store, folder: Path, problems: list[Problem], *, requests: int = 1) -> int:
     """Write the pages of every session of a store into a folder, which is made if it is not there; returns how many
@@ -37,21 +34,19 @@ def write_site(store: Store, folder: Path, problems: list[Problem], *, requests:
     problem. Only the user can read the files.
     """
     ways, store = Ways("site"), PastDamage(as_kept(store), problems.append)
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / _OURS).exists():
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / ways.sessions()).exists():
         raise InputError(f"{folder} has other files; give a new or an empty folder")
     folder.mkdir(parents=True, exist_ok=True)
     written = 0
     for info in store.sessions():
-        newest = islice(reversed([*requests_of(store, info.id)]), requests)
+        newest = islice(reversed(requests_of(store, info.id).requests), requests)
         linked = Ways("site", tuple(one.n for one in newest))
         for name, pieces in _of_session(store, info.id, linked, problems):
             _write(folder / name, pieces)
             written += 1
-    for number, pieces in enumerate(sessions_pages(store, ways), 1):
-        _write(folder / ways.sessions(page=str(number)), pieces)
-        written += 1
+    _write(folder / ways.sessions(), sessions_page(store, {}, ways))
     _write(folder / ways.figures(), figures_page(store, {}, ways))
-    return written + 1
+    return written + 2
 
 
 def _of_session(
