@@ -57,6 +57,11 @@ class Opened:
         finally:
             view.close()
 
+    def tab(self, width: int, scheme: str) -> tuple[Any, Any]:
+        """A browser without any past, which is to be closed, and its page."""
+        context = self._browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        return context, context.new_page()
+
     def evaluate(self, page: bytes, script: str) -> str:
         """What a script finds in a page, as text."""
         path = self._folder / "page.html"

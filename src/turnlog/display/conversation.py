@@ -136,7 +136,7 @@ class ConversationWriter:
         about = [text(" "), tag("code", text(" ".join(item.text.split())[:_GIST], one_line=True))] if item.text else []
         head = [tag("b", text(item.label, one_line=True)), *about, text(" "), *self._ended(info)]
         for file in item.files:
-            words = file.change if file.path == item.text else f"{file.path} {file.change}"
+            words = file.change if item.text.endswith(file.path) else f"{file.path} {file.change}"
             head += [text(f" {words}", one_line=True)]
         if item.outcome != "ok" and item.folded.strip():
             line = ": ".join([line.strip() for line in item.folded.splitlines() if line.strip()][:2])
