@@ -249,7 +249,7 @@ def test_turns_decisions_and_files_are_told() -> None:
     assert {"turn-1", "turn-3", *(f"r{n}" for n in range(1, turns[-1].last + 1))} <= ids
     assert isinstance(covered, Decision)
     first, last = (f'<a href="#r{n}">{n}</a>' for n in (covered.first, covered.last))
-    assert f", records {first} to {last} · " in html
+    assert f", records {first} to {last}</p>" in html
     assert html.count("1,000 tokens in (0 cached), 10 out, $0.0032</footer>") == 3
     assert html.count('<span class="badge bad">failed</span><span class="small"> after 2.5 s</span>') == 3
     assert html.count('class="badge ok">completed<') == 3

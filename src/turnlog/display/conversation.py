@@ -62,9 +62,9 @@ class ConversationWriter:
         elif items:
             inside += [*map(self._mark, items[:-1]), self._mark(items[-1], told)]
         elif isinstance(record.body, Approval):
-            inside.append(tag("p", *self._remark(told), class_="mark"))
+            inside.append(self._line(self._remark(told), [], told, "mark"))
         else:
-            inside += self._log_record(told)
+            inside.append(self._log_record(told))
         if turn := self._talk.turn_to(n):
             inside += self._ending(turn)
         return tag("div", *inside, id=f"r{n}", class_="rec gone" if told.is_hidden else "rec")
@@ -110,7 +110,7 @@ class ConversationWriter:
             else:
                 yield self._folded(item)
         if not speaks:
-            yield tag("p", *self._number(told), *self._marks(told), class_="event log")
+            yield self._line([text("calls")], [], told, "event log")
 
     def _words(self, item: TalkItem, told: Description, *, headed: bool) -> Markup:
         name = "You" if item.kind == "user" else self._talk.speaker
@@ -177,39 +177,34 @@ class ConversationWriter:
         """A remark in one line on what happened, with what stands behind it."""
         if item.part is not None:
             return join([*self._parts.blocks([describe_part(item.part)], item.n)])
-        inside = self._number(told) if told else []
-        line = [*inside, text(item.text, one_line=True), *(self._marks(told) if told else ())]
         blocks = [*self._parts.blocks(told.blocks, item.n)] if told else []
         if not blocks and item.folded:
             blocks = [self._parts.plain(item.folded, item.n)]
-        if not blocks:
-            return tag("p", *line, class_="mark")
-        return tag("details", tag("summary", *line), *blocks, class_="mark")
+        return self._line([text(item.text, one_line=True)], blocks, told, "mark")
 
     def _band(self, told: Description, decision: Decision) -> Markup:
         """A decision: what it did on one line; behind it why, what requests show instead, and how to undo it."""
-        facts = [block.words for block in told.blocks if block.kind == "fact"]
-        line = [*self._number(told), tag("b", text("Decision")), text(" "), *self._parts.linked(told.headline)]
-        for words in facts:
-            line += [text(" · "), *self._parts.linked(words)]
-        if isinstance(moved := decision.detail.get("changes_from"), int):
-            line += [text(" · the prompt cache holds up to record "), self._parts.link(moved)]
+        facts = [("".join(map(str, told.headline))), *("".join(map(str, block.words)) for block in told.blocks)]
+        moved = decision.detail.get("changes_from")
+        facts += [f"the prompt cache holds up to record {moved}"] if isinstance(moved, int) else []
+        line = [tag("b", text("Decision ")), text(" · ".join(filter(None, facts)), one_line=True)]
         command = f"turnlog undo {shlex.quote(self._id)} {told.n}"
         undo = tag("p", text("to take it back: "), tag("code", text(command, one_line=True)), class_="small")
-        blocks = self._parts.blocks((block for block in told.blocks if block.kind != "fact"), told.n)
-        return tag("details", tag("summary", *line, *self._marks(told)), *blocks, undo, class_="band")
+        links = tag("p", *self._parts.linked(told.headline), class_="small")
+        return self._line(line, [links, *self._parts.blocks(told.blocks, told.n), undo], told, "band")
+
+    def _log_record(self, told: Description) -> Markup:
+        """A record that is no part of the talk: one line, behind which its content is, if it has more."""
+        return self._line(self._remark(told), [*self._parts.blocks(told.blocks, told.n)], told, "event log")
 
     def _remark(self, told: Description) -> list[Markup]:
-        name = tag("b", text(f"{told.kind} ", one_line=True))
-        return [*self._number(told), name, *self._parts.linked(told.headline), *self._marks(told)]
+        return [tag("b", text(f"{told.kind} ", one_line=True)), text("".join(map(str, told.headline)), one_line=True)]
 
-    def _log_record(self, told: Description) -> Iterator[Markup]:
-        """A record that is no part of the talk: one line, behind which its content is, if it has more."""
-        blocks = [*self._parts.blocks(told.blocks, told.n)]
-        if blocks:
-            yield tag("details", tag("summary", *self._remark(told)), *blocks, class_="event log")
-        else:
-            yield tag("p", *self._remark(told), class_="event log")
+    def _line(self, line: list[Markup], blocks: list[Markup], told: Description | None, kind: str) -> Markup:
+        """A record, or a remark, on one line. Its links stand beside what unfolds, where a keyboard finds them."""
+        number, marks = (self._number(told), self._marks(told)) if told else ([], [])
+        inside = tag("details", tag("summary", *line), *blocks) if blocks else tag("span", *line)
+        return tag("div", *number, inside, *marks, class_=f"line {kind}")
 
     def _number(self, told: Description) -> list[Markup]:
         return [tag("a", text(str(told.n)), href=self._ways.session(self._id, told.n), class_="n")]

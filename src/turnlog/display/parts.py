@@ -139,7 +139,7 @@ class PartWriter:
         marks = [outcome_badge(part.outcome), text(f" {size:,} characters")]
         if part.synthetic:
             marks.insert(1, tag("span", text("synthetic: not from a tool"), class_="badge warn"))
-        head = [text("Result "), *marks, text(" "), self.link(n, f"record {n}")]
+        head = [text("Result "), *marks]
         if info is None:
             gist = text(" ".join(words[0][: 10 * _GIST].split())[:_GIST] if words else "", one_line=True)
             named = tag("b", text(part.name or part.call_id, one_line=True))
@@ -147,6 +147,7 @@ class PartWriter:
         pictures = [block for block in blocks if block.kind == "media"]
         yield start("details", class_=f"result {part.outcome}", open="" if info or size <= _SHORT else None)
         yield tag("summary", *head)
+        yield tag("p", self.link(n, f"record {n}"), class_="small") if info else Markup("")
         for block in blocks:
             if block.kind == "text":
                 yield self.plain(block.text, n, shown=by_kind)

@@ -26,6 +26,7 @@ from ..redaction.store import as_kept
 from ..session import SessionLog
 from ..stores import PastDamage
 
+
 def write_site(store: Store, folder: Path, problems: list[Problem], *, requests: int = 1) -> int:
     """Write the pages of every session of a store into a folder, which is made if it is not there; returns how many
     files there are. `requests`: for how many of the newest requests of a session there is a page of what the model saw.
