@@ -65,12 +65,10 @@ def plain_page(title: str, *lines: Markup) -> Markup:
 
 
 class Guard:
-    """In front of an application: lets through what may be asked, and gives every answer its headers.
+    """In front of an application that listens at `port`: lets through what may be asked, and gives every answer its
+    headers."""
 
-    `port` is asked with each request: it is known only when the server listens.
-    """
-
-    def __init__(self, app: App, token: str, port: Callable[[], int]) -> None:
+    def __init__(self, app: App, token: str, port: int) -> None:
         self.app, self._token, self._port = app, token, port
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -101,13 +99,17 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> tuple[int, Markup, dict[str, str]] | None:
         """Status, page and headers of a request that is not passed on; None if it is."""
-        port, headers = self._port(), _Headers(scope["headers"])
+        port, headers = self._port, _Headers(scope["headers"])
         hosts = [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
         address = text(f"http://{hosts[0]}/")
         if headers.only("host") not in hosts:
             return 421, plain_page("Wrong address", join((text("This server answers at "), address))), {}
         if scope["method"] not in ("GET", "HEAD"):
-            return 405, plain_page("Nothing can be changed here", text("Pages can only be read.")), {"allow": "GET, HEAD"}
+            return (
+                405,
+                plain_page("Nothing can be changed here", text("Pages can only be read.")),
+                {"allow": "GET, HEAD"},
+            )
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = [value for key, value in query if key == "token"]
         origin, site = headers.only("origin"), headers.only("sec-fetch-site")

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..display.escapes import Markup
-from ..errors import SessionNotFound, TurnlogError
+from ..errors import SessionNotFound, StoreError, TurnlogError
 from ..log.store import Store
 
 POLL = 0.2
@@ -27,6 +27,8 @@ MOST = 500
 
 _LIST = ""
 """The list of sessions among the topics; no session has this id."""
+_MISSED = 3
+"""After so many failed looks a session counts as gone."""
 _NEWEST = 100
 """So many sessions, the last changed first, are compared: what changes is among them."""
 
@@ -41,6 +43,7 @@ class _Topic:
     def __init__(self) -> None:
         self.viewers = 0
         self.state: Any = None
+        self.missed = 0
         self.event = asyncio.Event()
         self.making = asyncio.Lock()
         self.made: tuple[int, int, bytes] = (-1, -1, b"")
@@ -80,6 +83,9 @@ class Live:
                     continue
                 try:
                     after, event = await self._new(session_id, topic, after)
+                except SessionNotFound:
+                    topic.state = None  # gone, or replaced at this moment: the next looks tell
+                    continue
                 except TurnlogError as error:
                     yield _failed(error)
                     return
@@ -110,7 +116,9 @@ class Live:
         async with topic.making:
             known, last, event = topic.made
             if known != after:
+                met = last
                 last, pieces = await asyncio.to_thread(self._news, self._store, session_id, after)
+                last = max(last, met)
                 event = _event("records", {"last": last, "html": pieces}, last)
                 topic.made = (after, last, event)
         return last, event
@@ -145,7 +153,11 @@ class Live:
             looked = now() if _LIST in names else looked
             for name, state in (await asyncio.to_thread(self._states, names)).items():
                 topic = self._topics.get(name)
-                if topic is not None and topic.state != state:
+                if topic is None:
+                    continue
+                topic.missed = topic.missed + 1 if isinstance(state, TurnlogError) else 0
+                # A session that an import replaces does not exist for a moment.
+                if topic.state != state and topic.missed in (0, _MISSED):
                     topic.state = state
                     topic.wake()
             await asyncio.sleep(POLL)
@@ -161,6 +173,8 @@ class Live:
                     states[name] = self._store.info(name).records
             except TurnlogError as error:
                 states[name] = error
+            except OSError as error:
+                states[name] = StoreError(str(error))
         return states
 
 
