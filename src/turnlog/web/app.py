@@ -112,6 +112,8 @@ class Pages:
                 return search_hits.hits(store, query.get("q", ""), WAYS)
             case ["figures"]:
                 return figures_page.figures_page(store, query, WAYS)
+            case ["favicon.ico"]:
+                return Response(status_code=204)  # there is none, and a browser asks for it by itself
             case ["media", sha256]:
                 return self._media(sha256)
             case ["assets", name] if name in _ASSETS:
@@ -123,7 +125,7 @@ class Pages:
 
     def _of_session(self, session_id: str, rest: list[str], query: Mapping[str, str]) -> Iterable[Markup] | Response:
         store, number = self._store, partial(_number, query)
-        store.info(session_id)  # before anything is sent
+        last = store.info(session_id).records  # before anything is sent
         match rest:
             case []:
                 return page.session_page(store, session_id, WAYS, at=number("at"))
@@ -133,7 +135,7 @@ class Pages:
                 return page.rail(store, session_id, WAYS, at=number("at"))
             case ["window"]:
                 return request_page.window_use(store, session_id, WAYS)
-            case ["r", n] if _is_number(n):
+            case ["r", n] if _is_number(n) and 1 <= int(n) <= last:
                 return page.record_page(store, session_id, int(n), WAYS)
             case ["requests"]:
                 return request_page.requests_page(store, session_id, WAYS)
