@@ -17,7 +17,7 @@ from ..stores import PastDamage
 from ..web.guard import kept_token
 from .arguments import add_command
 from .imports import known_files
-from .stores import damage_line, opened, settings_of, told_place
+from .stores import damage_line, is_writable, opened, settings_of, told_place
 from .terminal import flush, out_line, say
 
 PORT = 7333
@@ -50,7 +50,8 @@ def _serve(arguments: Namespace) -> int:
     except ImportError as error:
         raise InputError(f"serve: the extra web is missing: {install_extra('web')}") from error
     reads = arguments.discover is not None
-    with opened(arguments, write=reads, make=reads, past_damage=False) as store:
+    # Where it can be written to, searches keep an index; nothing else is written.
+    with opened(arguments, write=reads or is_writable(arguments), make=reads, past_damage=False) as store:
         try:
             at = app.listening(PORT if arguments.port is None else arguments.port, 1 if arguments.port else _TRIES)
         except OSError as error:

@@ -307,8 +307,8 @@ let palette = null;
 
 function openPalette() {
   if (!palette) {
-    const input = make("input", { type: "search", "aria-label": "Search all sessions", autocomplete: "off" });
-    const results = make("div", { class: "found", "aria-live": "polite" });
+    const input = make("input", { "aria-label": "Search all sessions", autocomplete: "off" });
+    const results = make("div", { class: "hits", "aria-live": "polite" });
     const hint = make("p", { class: "small" }, "↑ ↓ choose, Enter opens, Esc closes. On a session: j k next and " +
       "previous prompt, g G first and last record.");
     palette = make("dialog", { class: "palette", "aria-label": "Search" }, input, results, hint);
@@ -389,8 +389,7 @@ if (talk?.dataset.live) {
   }, { passive: true });
 }
 if (searchBox) {
-  const results = document.getElementById(searchBox.getAttribute("aria-controls")) ??
-    document.querySelector("[aria-live]:not([role=status])");
+  const results = document.getElementById(searchBox.getAttribute("aria-controls") ?? "hits");
   if (results) {
     searching(searchBox, results, searchBox.dataset.hits);
   }
