@@ -24,6 +24,7 @@ from .._platform.visible import visible
 from ..display import changes, figures_page, page, past_request, request_page, search_hits, sessions_page
 from ..display.escapes import Markup, end, join, start, tag, text
 from ..display.frame import Ways, asset, foot, head, opening
+from ..display.listing import Listing
 from ..errors import BlobMissing, InputError, SessionNotFound, TurnlogError
 from ..export.formats import FORMATS
 from ..export.trajectory_page import as_trajectory
@@ -59,7 +60,7 @@ class Pages:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.live = Live(store, lambda store, session_id, after: page.news(store, session_id, WAYS, after))
-        self._listing = sessions_page.Listing(store)
+        self._listing = Listing(store)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -107,11 +108,11 @@ class Pages:
         store = self._store
         match names:
             case [""]:
-                return self._listing.sessions_page(query, WAYS)
+                return sessions_page.sessions_page(store, query, WAYS, self._listing)
             case ["hits"]:
                 return search_hits.hits(store, query.get("q", ""), WAYS)
             case ["figures"]:
-                return figures_page.figures_page(store, query, WAYS)
+                return figures_page.figures_page(store, query, WAYS, self._listing)
             case ["favicon.ico"]:
                 return Response(status_code=204)  # there is none, and a browser asks for it by itself
             case ["media", sha256]:
@@ -138,7 +139,7 @@ class Pages:
             case ["r", n] if _is_number(n) and 1 <= int(n) <= last:
                 return page.record_page(store, session_id, int(n), WAYS)
             case ["requests"]:
-                return request_page.requests_page(store, session_id, WAYS)
+                return request_page.requests_page(store, session_id, WAYS, page=number("page") or 1)
             case ["requests", n] if _is_number(n):
                 return request_page.request_page(store, session_id, int(n), WAYS)
             case ["requests", n, "body"] if _is_number(n):

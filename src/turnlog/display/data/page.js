@@ -58,6 +58,7 @@ async function fill(target) {
     target.append(make("p", { class: "small" }, "This could not be loaded."));
   }
   target.removeAttribute("aria-busy");
+  target.dataset.loaded = "";
 }
 
 function lookForLater(root) {
@@ -283,9 +284,7 @@ function searching(input, results, address) {
         const found = words ? await get(`${address}?q=${encodeURIComponent(words)}`, { signal: asked.signal }) : "";
         results.replaceChildren(markup(found));
       } catch (error) {
-        if (error.name !== "AbortError") {
-          results.replaceChildren("The search failed.");
-        }
+        results.append(error.name === "AbortError" ? "" : "The search failed.");
       }
     }, 140);
   });
