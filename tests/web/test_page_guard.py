@@ -158,10 +158,11 @@ def test_an_id_is_a_name_and_no_path(app: Guard, session_id: str) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/../etc/passwd", "/..%2f..%2fetc/passwd", "/s/..", "/s/%2e%2e", "/s/..%2f..%2fetc%2fshadow", "/assets/../page.py",
-        "/assets/..%2fframe.py", "/assets/%2e%2e%2fframe.py", "/assets/frame.py", "/assets/page.css%00", "/media/..%2fx",
-        "/media/" + "A" * 64, "/media/" + "0" * 64, "/s/s1/r/0", "/s/s1/r/2", "/s/s1/r/-1", "/s/s1/r/1e3", "/s/s1/r/٣",
-        "/s/s1/r/" + "9" * 40, "/s/s1/x", "/s//", "//", "/s/s1/", "/s/%ff%fe", "/s/s1/r/1/2", "/%00", "/s/" + "x" * 4000,
+        "/../etc/passwd", "/..%2f..%2fetc/passwd", "/s/..", "/s/%2e%2e", "/s/..%2f..%2fetc%2fshadow", "/%00", "//",
+        "/assets/../page.py", "/assets/..%2fframe.py", "/assets/%2e%2e%2fframe.py", "/assets/frame.py", "/s//",
+        "/assets/page.css%00", "/media/..%2fx", "/media/" + "A" * 64, "/media/" + "0" * 64, "/s/s1/r/0", "/s/s1/r/2",
+        "/s/s1/r/-1", "/s/s1/r/1e3", "/s/s1/r/٣", "/s/s1/r/" + "9" * 40, "/s/s1/x", "/s/s1/", "/s/%ff%fe",
+        "/s/s1/r/1/2", "/s/" + "x" * 4000,
     ],
 )  # fmt: skip
 def test_no_address_leads_out(app: Guard, path: str) -> None:
