@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from planted import SECRETS
-from turnlog.importers.sync.programs import Sync
 
 from turnlog.importers.known_files import KnownFiles
+from turnlog.importers.sync.programs import Sync
 from turnlog.stores import MemoryStore, open_store
 
 mcp = pytest.importorskip("mcp", reason="needs the extra mcp")
