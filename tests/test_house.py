@@ -43,7 +43,6 @@ ALONE = {
     "chat.processes": "how commands run and end; the tools that run them are in `chat.workshop`",
     "chat.rendering": "answers as text on the screen, without a terminal",
     "chat.workshop": "the tools that a chat gives to its model",
-    "cli.imports": "one file for each noun of the command line; `mcp` remembers files as `import` does",
     "cli.exports": "one file for each noun of the command line",
     "cli.talk": "what `show` prints unless it is asked for records, turns or tools",
     "cli.demo": "loaded only if the command runs",

@@ -16,7 +16,7 @@ from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft
 from turnlog.stores import MemoryStore
 from turnlog.testing.hostile import HOSTILE
-from turnlog.web.app import Pages
+from turnlog.web.app import ServedPages
 from turnlog.web.guard import Guard, kept_token
 
 HOST = {"host": f"127.0.0.1:{PORT}"}
@@ -46,7 +46,7 @@ def a_store() -> MemoryStore:
 @pytest.fixture(name="app")
 def an_app(store: MemoryStore) -> Guard:
     """Its pages behind their guard."""
-    return Guard(Pages(store), TOKEN, PORT)
+    return Guard(ServedPages(store), TOKEN, PORT)
 
 
 def refused(answer: Answered) -> bool:

@@ -54,7 +54,7 @@ this one keeps it from being anything but a document without an origin, which ca
 _NO_PAGE = "There is no such page."
 
 
-class Pages:
+class ServedPages:
     """The pages of one store, as an ASGI application."""
 
     def __init__(self, store: Store) -> None:
@@ -184,7 +184,7 @@ class PageServer(uvicorn.Server):
     """Serves pages at a socket. Its streams end at once when it stops."""
 
     def __init__(self, store: Store, token: str, at: socket.socket) -> None:
-        self._pages, self._at = Pages(store), at
+        self._pages, self._at = ServedPages(store), at
         app = Guard(self._pages, token, at.getsockname()[1])
         config = uvicorn.Config(app, loop="asyncio", http="h11", ws="none", lifespan="off", log_config=None)
         config.server_header = config.date_header = config.access_log = False
