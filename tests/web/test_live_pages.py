@@ -99,6 +99,25 @@ class closing_stream:
         await self.stream.aclose()
 
 
+def test_an_older_look_is_no_shorter_session(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page is told that its session was written anew, because the look that woke it is older than what it has."""
+
+    async def reads() -> None:
+        feed = Live(store, news)
+        say(store, "a", "b")
+        monkeypatch.setattr(feed, "_states", lambda names: dict.fromkeys(names, 1))
+        stream = feed.records("s", 0)
+        assert [data["last"] for _, data in await taken(stream)] == [2]
+        pending = asyncio.create_task(taken(stream))
+        await asyncio.sleep(0.02)
+        assert not pending.done()
+        monkeypatch.undo()
+        say(store, "c")
+        assert [data["last"] for _, data in await pending] == [3]
+
+    asyncio.run(reads())
+
+
 def test_viewers_of_one_session_share_what_is_made(store: MemoryStore) -> None:
     """A hundred open pages make the same HTML a hundred times."""
     made: list[int] = []

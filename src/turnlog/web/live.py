@@ -82,6 +82,10 @@ class Live:
                         yield b":\n\n"
                     continue
                 try:
+                    if topic.state < after:  # an older look, unless a newer one says the same
+                        topic.state = (await asyncio.to_thread(self._store.info, session_id)).records
+                        if topic.state >= after:
+                            continue
                     after, event = await self._new(session_id, topic, after)
                 except SessionNotFound:
                     topic.state = None  # gone, or replaced at this moment: the next looks tell
