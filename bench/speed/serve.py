@@ -153,7 +153,8 @@ def pages(report: Report, *, sessions: int = 10_000, records: int = 100_000, rou
     """Pages over a store of many sessions, one of them long: the first time and later, and the server's memory."""
     middle = records // 2
     asked = {
-        "short session": ("/s/s1", 0), "list": ("/", 200), "session": ("/s/long", 200), "any record": (f"/s/long?at={middle}", 200),
+        "short session": ("/s/s1", 0), "list": ("/", 200), "session": ("/s/long", 200),
+        "any record": (f"/s/long?at={middle}", 200),
         "window": (f"/s/long/talk?from={middle}", 200), "prompts": (f"/s/long/rail?at={middle}", 0),
         "one record": (f"/s/long/r/{middle}", 200), "search": ("/hits?q=thing12", 0), "figures": ("/figures", 0),
         "window use": ("/s/long/window", 0), "requests": ("/s/s1/requests", 0),
