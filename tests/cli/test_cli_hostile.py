@@ -27,9 +27,9 @@ AS_STORED = {
 }  # fmt: skip
 """What a file or a pipe gets as it is: stored records, patches that git has to take, prompts and answers."""
 
-CODES = {"undo": {0, 2}, "rewind": {0, 2}, "handoff": {0, 2}, "rekey": {2}}
+CODES = {"undo": {0, 2}, "rewind": {0, 2}, "handoff": {0, 2}, "rekey": {2}, "serve": {2}}
 """How commands may end, where that is another way than 0, 1 or 7: there may be nothing to undo or to hand over, no key
-to change."""
+to change; a server would not end."""
 
 _EACH = (
     ("show",), ("show", "--last", "3"), ("show", "--json"), ("show", "--cost"),
@@ -68,6 +68,7 @@ COMMANDS: list[tuple[str, ...]] = [
         for session in ("hostile", "every")
         for name, *words in _EACH
     ),
+    ("serve", "--port", "none"),
     ("mcp", "--titles"),
     ("mcp", "--install", "claude", "--print"),
     ("keep", "every"),

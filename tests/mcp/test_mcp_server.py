@@ -15,7 +15,7 @@ import pytest
 from planted import SECRETS
 
 from turnlog.importers.known_files import KnownFiles
-from turnlog.mcp.sync import Sync
+from turnlog.importers.sync.programs import Sync
 from turnlog.stores import MemoryStore, open_store
 
 mcp = pytest.importorskip("mcp", reason="needs the extra mcp")
@@ -212,11 +212,11 @@ def test_reading_is_bounded_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     real = importers.read_sessions
     monkeypatch.setattr(importers, "read_sessions", lambda path: (read.append(path.stem), real(path))[1])
     sync = Sync(store, None, tmp_path, lambda: KnownFiles(store, "here", ()))
-    monkeypatch.setattr("turnlog.mcp.sync.SECONDS", -1.0)  # no time at all
+    monkeypatch.setattr("turnlog.importers.sync.programs.SECONDS", -1.0)  # no time at all
     sync.wait(())
     sync.close()
     assert (read, sync.unread) == ([], 7)
-    monkeypatch.setattr("turnlog.mcp.sync.SECONDS", 60.0)
+    monkeypatch.setattr("turnlog.importers.sync.programs.SECONDS", 60.0)
     sync.wait(["s3"])
     assert (read, sync.unread) == (["bad", "s5", "s4", "s2", "s1", "s0"], 0)
     sync.wait(["s3"])

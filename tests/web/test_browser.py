@@ -158,7 +158,12 @@ def test_every_page_is_right(store: Store, address: str, opened: Any, width: int
 def test_every_control_works(store: Store, address: str, opened: Any) -> None:
     """A button or a fold does nothing, or breaks the page."""
     looked = Looked(opened, address, 1_600, "light")
-    for page in (SERVED.session("compacted"), SERVED.session("../every/<b>"), SERVED.part("compacted", "requests"), "/"):
+    for page in (
+        SERVED.session("compacted"),
+        SERVED.session("../every/<b>"),
+        SERVED.part("compacted", "requests"),
+        "/",
+    ):
         looked.at(page, axe_too=False)
         view = looked.view
         view.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")

@@ -14,6 +14,15 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
+def place_of(error: BaseException) -> str:
+    """An error, and the module and line that raised it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f" ({trace.tb_frame.f_globals.get('__name__', '?')}, line {trace.tb_lineno})" if trace else ""
+    return f"{type(error).__name__}: {error}{place}"
+
+
 _TIMEOUTS = frozenset(
     {"TimeoutError", "TimeoutExpired", "TimeoutException", "Timeout", "APITimeoutError", "RunnerTimedOut"}
 )

@@ -55,6 +55,12 @@ def cache_folder() -> Path:
     return (_named("XDG_CACHE_HOME", "LOCALAPPDATA") or _home() / ".cache") / "turnlog"
 
 
+def state_folder() -> Path:
+    """The folder for what should outlive a restart but is nobody's data: `turnlog` in the state folder
+    (`XDG_STATE_HOME`, `~/.local/state`, `LOCALAPPDATA` on Windows)."""
+    return (_named("XDG_STATE_HOME", "LOCALAPPDATA") or _home() / ".local" / "state") / "turnlog"
+
+
 def _named(variable: str, on_windows: str) -> Path | None:
     """The folder that a variable names. A relative one is ignored, as the XDG Base Directory Specification requires:
     it would be another folder for each working directory. Elsewhere than on Windows, its variables may come from

@@ -11,11 +11,12 @@ from contextlib import nullcontext
 from importlib import import_module
 from typing import Any, NoReturn
 
+from .._platform.exceptions import place_of
 from .._version import __version__
 from ..errors import CorruptRecord, InputError, TurnlogError, UnknownModelWarning
 from .arguments import COMMANDS, KEY, STORE, add_command, no_command
 from .progress import counted_seconds
-from .terminal import discard_output, flush, in_order, is_terminal, out, paged, place_of, say
+from .terminal import discard_output, flush, in_order, is_terminal, out, paged, say
 
 EXIT_CODES = {
     0: "done",
@@ -36,7 +37,7 @@ _DESCRIPTION = "Keeps what LLM agents say and do: one log, and requests that mod
 _EPILOG = "exit codes:\n" + "\n".join(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())
 
 
-_OWN_SCREEN = ("chat", "demo", "handoff")
+_OWN_SCREEN = ("chat", "demo", "handoff", "serve")
 """Commands that write to the terminal in their own way."""
 
 

@@ -18,6 +18,7 @@ import msgspec
 
 from .. import importers  # formats load when a file is read: most imports meet nothing new
 from .._platform.alike import kind_of
+from .._platform.exceptions import place_of
 from .._platform.texts import without_password
 from .._platform.units import AGES, counted, read_age, size_text
 from ..config.settings import Settings
@@ -36,7 +37,7 @@ from .arguments import add_command, checked
 from .drawing import clipped
 from .stores import opened, place, settings_of
 from .tables import terminal_width
-from .terminal import is_terminal, out_json, out_line, out_lines, place_of, say, say_over, stdin_bytes
+from .terminal import is_terminal, out_json, out_line, out_lines, say, say_over, stdin_bytes
 
 _WIDTH = 79
 """Characters of the progress line."""

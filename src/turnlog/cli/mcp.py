@@ -15,9 +15,9 @@ from .._platform.files import write_whole
 from .._platform.stdlib import difflib
 from .._platform.texts import install_extra
 from ..errors import InputError
+from ..importers.sync.programs import Sync
 from ..mcp.install import PROGRAMS, changes
 from ..mcp.past import TOTAL, PastSessions
-from ..mcp.sync import Sync
 from ..stores.places import placed
 from .arguments import KEY, STORE, add_command, add_labels, number
 from .imports import known_files

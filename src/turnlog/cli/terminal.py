@@ -171,15 +171,6 @@ def asked_secret(prompt: str, option: str, otherwise: str, *, twice: bool = Fals
     return secret
 
 
-def place_of(error: BaseException) -> str:
-    """An error, and the module and line that raised it."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    place = f" ({trace.tb_frame.f_globals.get('__name__', '?')}, line {trace.tb_lineno})" if trace else ""
-    return f"{type(error).__name__}: {error}{place}"
-
-
 def shorten(text: str, *, characters: int = 400, lines: int = 6) -> str:
     """`text`, or its beginning and the number of characters left out."""
     short = "\n".join(text[:characters].splitlines()[:lines])

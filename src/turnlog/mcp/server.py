@@ -11,8 +11,8 @@ from mcp.types import ToolAnnotations
 
 from .._version import __version__
 from ..errors import TurnlogError
+from ..importers.sync.programs import Sync
 from .past import RECALL, USUAL, PastSessions
-from .sync import Sync
 
 _SERVER = f"Earlier sessions of coding agents on this machine can be searched: before you guess, call {RECALL} once."
 _RECALL = """Search what was said and done in earlier sessions of coding agents on this machine.

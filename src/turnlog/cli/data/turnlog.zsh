@@ -24,6 +24,7 @@ _turnlog_commands() {
         'rm:delete sessions; forks of them keep all their records'
         'show:show what was said and done in a session'
         'diff:show how a session changed files'
+        'serve:look at sessions in a browser, as they grow'
         'search:find words in the messages and other records of one session, or of all'
         'errors:list the calls of a session that failed, and whether that was mended'
         'memory:list the files, commands, errors and other things of a session, and what became of them'
@@ -95,6 +96,8 @@ _turnlog() {
         'show --agent') :; return ;;
         'diff --turn') :; return ;;
         'diff --root') _turnlog_files; return ;;
+        'serve --discover') _turnlog_files ;;
+        'serve --port') :; return ;;
         'search --session') _turnlog_ids; return ;;
         'search --role') :; return ;;
         'search --tool') :; return ;;
@@ -172,6 +175,7 @@ _turnlog() {
         'show '*) _turnlog_ids ;;
         'diff -'*) _turnlog_words --help --turn --rewound --stat --root --json --store --key ;;
         'diff '*) _turnlog_ids ;;
+        'serve -'*) _turnlog_words --help --discover --port --open --new-token --store --key ;;
         'search -'*) _turnlog_words --help --session --role --tool --label --since --until --limit --json --store --key ;;
         'errors -'*) _turnlog_words --help --open --json --store --key ;;
         'errors '*) _turnlog_ids ;;
