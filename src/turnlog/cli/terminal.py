@@ -180,13 +180,6 @@ def place_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}{place}"
 
 
-def shorten(text: str, *, characters: int = 400, lines: int = 6) -> str:
-    """`text`, or its beginning and the number of characters left out."""
-    short = "\n".join(text[:characters].splitlines()[:lines])
-    left = len(text) - len(short)
-    return short if not text[len(short) :].strip() else f"{short} … [{left:,} more characters]"
-
-
 def is_terminal(stream: IO[Any] | None) -> bool:
     """Whether this stream is a terminal."""
     with suppress(OSError, ValueError):
