@@ -15,6 +15,7 @@ from ..log.actions import HIDING
 from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..log.records import Decision
 from ..requests.request import Request
+from ..session.caches import CacheOutcome
 from ..view.explain import Account, Fate, Ruling
 from ..view.types import Edit, Loss
 
@@ -104,3 +105,9 @@ def _word(part: Part) -> str:
             return f"[result {name} {outcome}]"
         case _:
             return f"[{type(part).__name__.lower()}]"
+
+
+def cache_words(request: CacheOutcome) -> str:
+    """What changed since the request before, and what the provider says."""
+    changed = f"{request.changed}: {request.why}" if request.changed and request.why else request.changed or request.why
+    return "; ".join(filter(None, (changed, request.reason and f"the provider says {request.reason}")))

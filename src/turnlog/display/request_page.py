@@ -1,0 +1,550 @@
+"""What the model saw: the page of one request, the page of all requests of a session, and what fills its window now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby, islice
+
+import msgspec
+from msgspec import Struct
+
+from .._platform.texts import shorten
+from .._platform.times import clock, day
+from .._platform.units import counted, lasted
+from ..errors import TurnlogError
+from ..log.actions import SHRINKING, action_of
+from ..log.messages import Message, Text, ToolCall
+from ..log.origins import BEGINNING, origin_of
+from ..log.records import Decision
+from ..log.store import Store
+from ..log.texts import leaf_parts
+from ..models.pricing import Cost, cost
+from ..redaction.store import as_kept
+from ..requests.request import Request
+from ..session.caches import outcome_of
+from ..session.session import Session
+from ..session.targets import usual_target
+from ..view.breakdown import Breakdown
+from ..view.decisions import active_decisions
+from ..view.explain import Account, Explanation
+from ..view.types import Shown
+from .charts import Series, bar, columns, legend, table
+from .escapes import Markup, end, join, start, tag, text
+from .frame import Ways, foot, head, opening
+from .parts import preformatted
+from .past_request import AnsweredRequest, PastRequest, RequestList, requests_of
+from .request_words import cache_words, gist, request_changes, saving
+from .wording import cents, tokens_of
+
+_ROWS, _GROUPS = 120, 60
+"""At most so many messages of the log have a row on the page of a request, and so many groups a heading: the newest.
+The session's page has the others."""
+
+_SENT, _BODY = 4_000, 20_000
+"""How many characters of a text as sent, and of the body, are on the page."""
+
+_PAGE = 200
+"""Requests in one page of the table."""
+
+_TOOLS = 8
+"""So many tools have a line of their own in the table of what fills a window."""
+
+# -- one request -----------------------------------------------------------------------------------
+
+
+def request_page(store: Store, session_id: str, n: int, ways: Ways) -> Iterator[Markup]:
+    """The page of the request that record `n` answered. Raises InputError if that record is no answer, SessionNotFound,
+    and CorruptRecord, before anything is yielded."""
+    store = as_kept(store)
+    listed = requests_of(store, session_id)
+    answered = listed.of(n)
+    title = store.info(session_id).title or session_id
+    return _request_page(_Page(store, session_id, ways), listed, answered, title)
+
+
+class _Page(Struct, frozen=True):
+    """What the pieces of a page need to find records and to link to them."""
+
+    store: Store
+    id: str
+    ways: Ways
+
+    def record(self, n: int, words: str = "") -> Markup:
+        """A link to a record in the talk."""
+        return tag("a", text(words or str(n)), href=self.ways.session(self.id, at=n))
+
+    def request(self, n: int, words: str, **attributes: str) -> Markup:
+        """A link to the request that record `n` answered."""
+        return tag("a", text(words), href=self.ways.part(self.id, "requests", n), **attributes)
+
+    def requests_link(self) -> Markup:
+        """A link to all requests."""
+        return tag("a", text("All requests"), href=self.ways.part(self.id, "requests"))
+
+    def message(self, n: int) -> Message | None:
+        """The message of a record."""
+        return next((record.message for record in self.store.read(self.id, first=n, last=n)), None)
+
+
+def _request_page(page: _Page, listed: RequestList, answered: AnsweredRequest, title: str) -> Iterator[Markup]:
+    yield head(f"Request {answered.number}: {title}", page.ways)
+    yield from opening(page.ways)
+    yield start("main", class_="asked")
+    yield from _heading(page, listed, answered, title)
+    try:
+        past = PastRequest(page.store, page.id, answered)
+        prepared, breakdown = past.request, past.session.window.breakdown(past.target)
+        explanation = past.session.explain(target=past.target)
+        _ = prepared.json(), prepared.edits, prepared.losses
+        use = _cache_use(past, listed)
+    except TurnlogError as error:
+        yield tag("p", text(f"This request cannot be made again: {error}"), class_="badge bad")
+    else:
+        yield from _doubts(past, listed)
+        yield from _window(page, past, breakdown)
+        yield from _cache(page, past, use)
+        yield from _Fates(page, past, explanation).section()
+        yield from _changes(prepared, page.id)
+        yield from _body(page, prepared, answered)
+    yield end("main")
+    yield foot()
+
+
+def _heading(page: _Page, listed: RequestList, answered: AnsweredRequest, title: str) -> Iterator[Markup]:
+    before, after = answered.number - 2, answered.number
+    ways = [tag("a", text(title, one_line=True), href=page.ways.session(page.id)), page.requests_link()]
+    if before >= 0:
+        ways.append(page.request(listed.requests[before].n, f"← Request {before + 1:,}", rel="prev"))
+    if after < len(listed.requests):
+        ways.append(page.request(listed.requests[after].n, f"Request {after + 1:,} →", rel="next"))
+    yield tag("nav", *ways, class_="steps", aria_label="Requests")
+    yield tag("h1", text(f"Request {answered.number:,} of {len(listed.requests):,}: what the model saw"))
+    facts = [answered.model, f"{day(answered.time)} {clock(answered.time)}"]
+    facts += [f"answered after {lasted(answered.seconds)}"] if answered.seconds else []
+    facts += [] if answered.complete else ["the answer was interrupted"]
+    if (bill := answered.usage_record) is not None:
+        facts += [tokens_of(bill.usage), cents(cost(bill.usage, bill.sold_as))]
+    words = text(" · ".join(filter(None, facts)) + " · answered by record ", one_line=True)
+    yield tag("p", words, page.record(answered.n), class_="small")
+
+
+def _doubts(past: PastRequest, listed: RequestList) -> Iterator[Markup]:
+    """What a reader has to know to trust the page: who made the request, and what was damaged."""
+    bill, session = past.answered.usage_record, past.session
+    own = session.configuration.environment is not None or (bill is not None and bill.counted is not None)
+    agent = origin_of(islice(session.log.records(), BEGINNING))[0] or "another program"
+    if not own:
+        words = f"recorded by {agent}, which does not tell what it sent: this is the request that turnlog makes of it"
+        yield tag("p", text(words, one_line=True), class_="small")
+    if bill is not None and bill.counted is not None and bill.counted.tokens != past.request.tokens:
+        words = f"{bill.counted.tokens:,} tokens were counted before it was sent, {past.request.tokens:,} are now"
+        yield tag(
+            "p",
+            text(f"{words}: the log changed while the answer came, or another version made it"),
+            class_="badge warn",
+        )
+    if past.target.doubt:
+        yield tag("p", text(past.target.doubt), class_="small")
+    for problem in dict.fromkeys((*listed.problems, *past.problems)):
+        yield tag("p", text(f"record {problem.record} is damaged and left out: {problem.what}"), class_="badge bad")
+
+
+# -- what fills the window -------------------------------------------------------------------------
+
+
+def _window(page: _Page, past: PastRequest, breakdown: Breakdown) -> Iterator[Markup]:
+    yield start("section", class_="panel")
+    yield tag("h2", text("Window"))
+    yield from _filled(breakdown)
+    if breakdown.tokens != past.request.tokens:
+        words = f"The request itself has {past.request.tokens:,} tokens: what did not fit was left out for it alone."
+        yield tag("p", text(words), class_="small")
+    yield end("section")
+
+
+def _filled(breakdown: Breakdown) -> Iterator[Markup]:
+    """The bar of a window, its marks, and the table of its figures."""
+    marks, budget = breakdown.marks, breakdown.budget
+    whole = max(marks.limit, breakdown.tokens, 1)
+    kinds: dict[str, int] = {}
+    for share in breakdown.shares:
+        kinds[share.kind] = kinds.get(share.kind, 0) + share.tokens
+    words = f"{breakdown.tokens:,} of {marks.limit:,} tokens, {breakdown.certainty} ({breakdown.counter})"
+    yield tag("p", tag("b", text(f"{breakdown.provider} {breakdown.model} ", one_line=True)), text(words))
+    lines = [("goal", marks.goal), ("trigger", marks.trigger), ("limit", marks.limit)]
+    coloured = [(_colour(kind), tokens) for kind, tokens in kinds.items()]
+    yield bar(f"What fills the window: {words}", coloured, whole, [("mark", tokens) for _, tokens in lines])
+    names = [(f"{kind} {tokens:,}", _colour(kind)) for kind, tokens in kinds.items()]
+    yield tag("p", *legend(names), *legend([(f"{name} {tokens:,}", "mark") for name, tokens in lines]), class_="keys")
+    tools = sorted((s for s in breakdown.shares if s.name), key=lambda s: -s.tokens)
+    rows = [*((kind, tokens) for kind, tokens in kinds.items()), *((f"of {t.name}", t.tokens) for t in tools[:_TOOLS])]
+    rows += [(f"of {counted(len(tools) - _TOOLS, 'other tool')}", sum(t.tokens for t in tools[_TOOLS:]))] * (
+        len(tools) > _TOOLS
+    )
+    rows += [("free", breakdown.free), *lines, ("budget", budget.max_tokens)]
+    rows += [(f"saved by curation of {kind}", tokens) for kind, tokens in breakdown.curated]
+    cells = [(text(n, one_line=True), text(f"{t:,}"), text(f"{100 * t / whole:.1f} %")) for n, t in rows]
+    inside = table("Tokens by kind", ("Kind", "Tokens", "Share"), cells)
+    yield tag("details", tag("summary", text("Figures")), inside)
+
+
+def _colour(kind: str) -> str:
+    return kind.replace(" ", "-")
+
+
+def window_use(store: Store, session_id: str, ways: Ways) -> Iterator[Markup]:
+    """What fills the window of a session now, the decisions in force, and the way to its requests. Raises
+    SessionNotFound, CorruptRecord."""
+    store = as_kept(store)
+    page, session = _Page(store, session_id, ways), Session(store, store.info(session_id))
+    try:
+        target = usual_target(session)
+        filled = [*_filled(session.window.breakdown(target))] if target else []
+    except TurnlogError as error:
+        filled = [tag("p", text(str(error)), class_="badge bad")]
+    yield tag("h2", text("Window now"))
+    yield join(filled) if filled else tag("p", text("Which model it is for is not on record."), class_="small")
+    decisions = active_decisions(store.of_kinds(session_id, ("decision",)))
+    if decisions:
+        yield tag("h3", text(f"{counted(len(decisions), 'decision')} in force"))
+        newest = [*reversed(decisions.items())]
+        rows = [
+            tag("li", page.record(n, f"{n} {decision.action}"), text(f" {decision.why}", one_line=True))
+            for n, decision in newest[:10]
+        ]
+        rows += [tag("li", text(f"and {len(newest) - 10:,} before them"))] if len(newest) > 10 else []
+        yield tag("ul", *rows, class_="decided")
+    last = requests_of(store, session_id).requests[-1:]
+    links = [page.request(last[0].n, "What the model saw last"), text(" · "), page.requests_link()] if last else []
+    yield tag("p", *links)
+
+
+# -- prompt cache ----------------------------------------------------------------------------------
+
+
+class _Repeated(Struct, frozen=True):
+    """What a request repeats of the request `before` it for the same model."""
+
+    before: AnsweredRequest
+    shared: int
+    previous: int
+    moved_by: int
+    moved_from: int
+    why: str
+
+
+def _cache_use(past: PastRequest, listed: RequestList) -> _Repeated | None:
+    answered = past.answered
+    earlier = listed.requests[: answered.number - 1]
+    before = next((each for each in reversed(earlier) if each.model == answered.model), None)
+    found = past.cache_use(before) if before is not None else None
+    if found is None or before is None:
+        return None
+    use, moved_from = found
+    why = f"{use.changed}: {use.why}" if use.changed else use.why
+    return _Repeated(before, use.shared, use.previous, use.moved_by, moved_from, why)
+
+
+def _cache(page: _Page, past: PastRequest, use: _Repeated | None) -> Iterator[Markup]:
+    yield start("section", class_="panel")
+    yield tag("h2", text("Prompt cache"))
+    if (bill := past.answered.bill) is not None:
+        told = outcome_of(bill)
+        share = f" ({100 * told.read // told.input} %)" if told.input else ""
+        words = f"{told.read:,} of {told.input:,} billed tokens were read from the cache{share}, {told.written:,} written to it"
+        expected = "not on record" if told.expected is None else f"{told.expected:,}"
+        yield tag("p", text(f"{words}; expected: {expected}."))
+        if because := cache_words(told):
+            yield tag("p", text(f"When it was sent: {because}."), class_="small")
+    else:
+        yield tag("p", text("What it was billed is not on record."), class_="small")
+    if use is not None:
+        yield tag("p", *_repeats(page, use))
+    elif past.answered.number == 1:
+        yield tag("p", text("It is the first request of the session."), class_="small")
+    yield end("section")
+
+
+def _repeats(page: _Page, use: _Repeated) -> Iterator[Markup]:
+    """What a request repeats, in a sentence."""
+    before = page.request(use.before.n, f"request {use.before.number:,}")
+    if use.shared >= use.previous:
+        yield from (text(f"It begins with all {use.previous:,} tokens of "), before, text("."))
+        return
+    yield from (text(f"The first {use.shared:,} of {use.previous:,} tokens are as in "), before)
+    if use.moved_from:
+        yield from (text("; it differs from record "), page.record(use.moved_from), text(" on"))
+    if use.moved_by:
+        yield from (text(", by decision "), page.record(use.moved_by))
+    yield text(f" ({use.why})." if use.why else ".", one_line=True)
+
+
+# -- what became of each message -------------------------------------------------------------------
+
+
+class _Row(Struct, frozen=True):
+    """What became of one message: `by` is the decision that says how it is shown now (0: none)."""
+
+    account: Account
+    fate: str
+    by: int
+    shown: Shown | None = None
+
+
+class _Fates:
+    """The view beside the log: what became of each message of the log."""
+
+    def __init__(self, page: _Page, past: PastRequest, explanation: Explanation) -> None:
+        self._page = page
+        self._explanation = explanation
+        self._rulings = {ruling.n: ruling for ruling in explanation.rulings}
+        self._undo = _undoing(page)
+        self._left = _ROWS
+        sent = {n: shown for shown in past.request.view if not shown.stands_in for n in shown.records}
+        hidden = [edit for edit in past.request.edits if edit.through]
+
+        def row(account: Account) -> _Row:
+            shown, by = sent.get(account.n), account.by[-1] if account.by else 0
+            if account.fate in ("summarised", "left out", "rewound"):
+                return _Row(account, account.fate, by)
+            if shown is None:
+                covers = any(edit.records and edit.records[0] <= account.n <= edit.through for edit in hidden)
+                return _Row(account, "left out" if covers else "never sent", by)
+            changed = not shown.as_recorded and shown.treatment != "synthetic"
+            return _Row(account, shown.treatment if changed else account.fate, by, shown)
+
+        self._rows = [row(account) for account in explanation.accounts.values()]
+        self._added = [shown for shown in past.request.view if shown.treatment in ("synthetic", "appended")]
+        self._stand_ins: dict[int, list[Shown]] = {}
+        for shown in past.request.view:
+            if shown.stands_in:
+                self._stand_ins.setdefault(shown.records[0], []).append(shown)
+
+    def section(self) -> Iterator[Markup]:
+        """The section of the page, newest messages last."""
+        yield start("section", class_="panel")
+        yield tag("h2", text("What became of each message"))
+        fates = {
+            fate: sum(row.fate == fate for row in self._rows) for fate in dict.fromkeys(r.fate for r in self._rows)
+        }
+        words = ", ".join(f"{number:,} {fate}" for fate, number in fates.items())
+        saved = f"; decisions save {self._explanation.saved:,} tokens" if self._explanation.saved else ""
+        yield tag("p", text(f"{counted(len(self._rows), 'message')} in the log: {words}{saved}."))
+        groups = [[*rows] for _, rows in groupby(self._rows, key=lambda row: (row.fate, row.by))]
+        if len(groups) > _GROUPS:
+            groups = [[row for rows in groups[:-_GROUPS] for row in rows], *groups[-_GROUPS:]]
+        drawn = [self._group(rows, is_last=i == 0) for i, rows in enumerate(reversed(groups))]  # rows go to the newest
+        yield tag("ol", *reversed(drawn), class_="fates")
+        if others := [shown for several in self._stand_ins.values() for shown in several]:
+            yield tag("h3", text("Summaries and notes"))
+            yield tag("ol", *(tag("li", *self._instead(shown)) for shown in others), class_="fates")
+        if self._added:
+            yield tag("h3", text("Added to the request"))
+            yield tag("ol", *(tag("li", *self._instead(shown)) for shown in self._added[-20:]), class_="fates")
+        yield end("section")
+
+    def _group(self, rows: Sequence[_Row], *, is_last: bool) -> Markup:
+        """Messages of the same fate by the same decision."""
+        fates = {row.fate for row in rows}
+        if len(rows) == 1:
+            return tag("li", *self._line(rows[0]), *self._decided(rows[0].by))
+        fate = rows[0].fate if len(fates) == 1 else "mixed"
+        by = rows[0].by if len(fates) == 1 else 0
+        before, after = sum(row.account.tokens for row in rows), sum(row.account.shown for row in rows)
+        instead = self._stand_ins.pop(by, []) if by and fate in ("summarised", "left out") else []
+        after += self._explanation.summaries.get(by, 0) if instead else 0
+        spans = f"records {rows[0].account.n:,} to {rows[-1].account.n:,}: {counted(len(rows), 'message')} "
+        decided = f" by decision {by}" if by else ""
+        size = f", {saving(before, after)}" if before != after else f", {before:,} tokens"
+        summary = tag("summary", text(spans), _badge(fate), text(decided + size))
+        room = max(0, min(self._left, len(rows), 40))
+        self._left -= room
+        shown, hidden = rows[len(rows) - room :], len(rows) - room
+        inside = [self._decided_line(by), *(tag("div", *self._instead(each)) for each in instead)]
+        if hidden:
+            first = self._page.record(rows[0].account.n, f"record {rows[0].account.n:,} on")
+            inside.append(tag("p", text(f"{counted(hidden, 'message')} more, from "), first, class_="more"))
+        inside.append(tag("ol", *(tag("li", *self._line(row)) for row in shown))) if shown else None
+        return tag("li", tag("details", summary, *inside, open="" if is_last else None))
+
+    def _line(self, row: _Row) -> Iterator[Markup]:
+        """One message: its record, role, beginning, fate and size, and what was sent instead."""
+        account, message = row.account, self._page.message(row.account.n)
+        yield self._page.record(account.n)
+        yield tag("b", text(message.role if message else ""))
+        yield tag("span", text(gist(message) if message else "", one_line=True), class_="gist")
+        also = f", {row.shown.treatment}" if row.shown and row.shown.treatment in ("repaired", "joined") else ""
+        yield _badge(row.fate, (f" as {account.curator}" if account.curator else "") + also)
+        size = saving(account.tokens, account.shown) if account.tokens != account.shown else f"{account.tokens:,}"
+        yield tag("span", text(size), class_="n")
+        if row.shown is not None and row.shown.treatment != "verbatim":
+            yield _as_sent(row.shown.message)
+
+    def _instead(self, shown: Shown) -> Iterator[Markup]:
+        """What the request shows that is no message of the log, or stands for several."""
+        yield self._page.record(shown.records[0]) if shown.records else text("-")
+        yield tag("b", text(shown.message.role))
+        yield _badge(shown.treatment)
+        yield _as_sent(shown.message)
+
+    def _decided(self, by: int) -> list[Markup]:
+        return [self._decided_line(by)] if by else []
+
+    def _decided_line(self, by: int) -> Markup:
+        """A decision, its reason and the command that takes it back."""
+        ruling = self._rulings.get(by)
+        if ruling is None:
+            return join([])
+        words = f" {ruling.decision.action}: {ruling.decision.why}"
+        undo = [text(" Take it back: "), tag("code", text(self._undo[by], one_line=True))] if by in self._undo else []
+        decision = self._page.record(by, f"decision {by}")
+        return tag("p", decision, text(words, one_line=True), *undo, class_="small")
+
+
+def _undoing(page: _Page) -> dict[int, str]:
+    """The commands that take back decisions which are still in force."""
+    decisions = active_decisions(page.store.of_kinds(page.id, ("decision",)))
+    commands: dict[int, str] = {}
+    newest: list[tuple[int, Decision]] = [*reversed(decisions.items())]
+    for i, n in enumerate(n for n, decision in newest if decision.action in SHRINKING):
+        commands[n] = f"turnlog undo {page.id}" + (f" ({i + 1} times, the newest decision first)" if i else "")
+    rewind = next((n for n, decision in newest if action_of(decision.action).undone == "rewind"), 0)
+    return {**commands, rewind: f"turnlog rewind {page.id} --undo"} if rewind else commands
+
+
+def _badge(fate: str, more: str = "") -> Markup:
+    return tag("span", text(fate + more, one_line=True), class_=f"badge f-{fate.replace(' ', '-')}")
+
+
+def _as_sent(message: Message) -> Markup:
+    """A message as it was sent, folded."""
+    pieces = []
+    for part in leaf_parts(message.parts):
+        match part:
+            case Text(text=words):
+                pieces.append(words)
+            case ToolCall(name=name):
+                pieces.append(f"[calls {name}] {part.raw_arguments}")
+            case _:
+                pieces.append(f"[{type(part).__name__.lower()}]")
+    words = shorten("\n".join(pieces), characters=_SENT, lines=200)
+    return tag("details", tag("summary", text("as sent")), preformatted(words), class_="data")
+
+
+# -- changes, body ---------------------------------------------------------------------------------
+
+
+def _changes(prepared: Request, session_id: str) -> Iterator[Markup]:
+    yield start("section", class_="panel")
+    yield tag("h2", text("Edits and losses"))
+    done = f"{counted(len(prepared.edits), 'edit')} so that the provider accepts it, {counted(len(prepared.losses), 'loss')}"
+    yield tag("p", text(f"{counted(len(prepared.view), 'message')}, {done}."))
+    if lines := [*request_changes(prepared, session_id)]:
+        yield tag("ul", *(tag("li", text(line)) for line in lines))
+    yield end("section")
+
+
+def _body(page: _Page, prepared: Request, answered: AnsweredRequest) -> Iterator[Markup]:
+    data = prepared.json()
+    yield start("section", class_="panel")
+    yield tag("h2", text("Body"))
+    where = page.ways.part(page.id, "requests", answered.n, "body")
+    whole = [text(" "), tag("a", text("The exact bytes"), href=where)] if page.ways.is_served else []
+    yield tag("p", text(f"{len(data):,} bytes of JSON for {prepared.target.provider}."), *whole)
+    laid_out = msgspec.json.format(data, indent=2)
+    begun = laid_out[: 4 * _BODY].decode("utf-8", "ignore")[:_BODY]
+    words = "The body" if len(begun.encode()) >= len(laid_out) else f"The first {_BODY:,} characters"
+    yield tag("details", tag("summary", text(words)), preformatted(begun), class_="data")
+    yield end("section")
+
+
+# -- all requests ----------------------------------------------------------------------------------
+
+
+def requests_page(store: Store, session_id: str, ways: Ways, *, page: int = 1) -> Iterator[Markup]:
+    """The page of all requests of a session: charts over time, and a table of `page` 1, 2, ... Raises SessionNotFound,
+    CorruptRecord, before anything is yielded."""
+    store = as_kept(store)
+    listed, title = requests_of(store, session_id), store.info(session_id).title or session_id
+    return _requests_page(_Page(store, session_id, ways), listed, title, page)
+
+
+def _requests_page(page: _Page, listed: RequestList, title: str, number: int) -> Iterator[Markup]:
+    yield head(f"Requests: {title}", page.ways)
+    yield from opening(page.ways)
+    yield start("main", class_="asked")
+    link = tag("a", text(title, one_line=True), href=page.ways.session(page.id))
+    yield tag("nav", link, class_="steps", aria_label="Session")
+    yield tag("h1", text(f"{counted(len(listed.requests), 'request')}"))
+    for problem in listed.problems:
+        yield tag("p", text(f"record {problem.record} is damaged and left out: {problem.what}"), class_="badge bad")
+    if listed.other_bills:
+        words = f"{counted(listed.other_bills, 'bill')} on record belongs to none of these answers, and is not in these figures."
+        yield tag("p", text(words), class_="small")
+    if listed.requests:
+        yield from _charts(listed.requests)
+        yield from _table(page, listed.requests, number)
+    yield end("main")
+    yield foot()
+
+
+def _charts(requests: Sequence[AnsweredRequest]) -> Iterator[Markup]:
+    usages = [bill.usage if (bill := each.usage_record) else None for each in requests]
+    if any(usages):
+        read = [usage.cached if usage else 0 for usage in usages]
+        written = [usage.cache_write if usage else 0 for usage in usages]
+        whole = [(usage.window or usage.input) if usage else 0 for usage in usages]
+        new = [max(0, w - c - x) for w, c, x in zip(whole, read, written, strict=True)]
+        series = [
+            Series("read from the cache", "cached", read),
+            Series("written to it", "written", written),
+            Series("other input", "input", new),
+            Series("output", "output", [usage.output if usage else 0 for usage in usages]),
+        ]
+        marks = [i for i, each in enumerate(requests) if each.decided]
+        yield columns("Tokens of each request", series, lambda tokens: f"{tokens:,.0f} tokens", marks=marks)
+        costs = [Series("cost", "cost", [float(_cost(each).at_least) for each in requests])]
+        yield columns("Cost of each request", costs, lambda dollars: f"${dollars:,.4f}", sums=True)
+    seconds = [Series("seconds", "output", [each.seconds or 0 for each in requests])]
+    yield columns("Time to the answer", seconds, lambda span: lasted(span) or "0 s")
+
+
+def _cost(request: AnsweredRequest) -> Cost:
+    bill = request.usage_record
+    return Cost() if bill is None else cost(bill.usage, bill.sold_as)
+
+
+def _table(page: _Page, requests: Sequence[AnsweredRequest], number: int) -> Iterator[Markup]:
+    pages = -(-len(requests) // _PAGE)
+    number = min(max(1, number), pages)
+    shown = requests[(number - 1) * _PAGE : number * _PAGE]
+    heads = ("Request", "Time", "Model", "In", "Cached", "Out", "Cost", "Answer", "What moved the cache, decisions")
+    caption = f"Requests {shown[0].number:,} to {shown[-1].number:,}"
+    yield table(caption, heads, (_cells(page, each) for each in shown), words={0, 1, 2, 8})
+    if pages > 1:
+        links = [
+            tag(
+                "a",
+                text(f"{i + 1}"),
+                href=page.ways.part(page.id, "requests", page=str(i + 1)),
+                aria_current="page" if i + 1 == number else None,
+            )
+            for i in range(pages)
+        ]
+        yield tag("nav", *links, class_="steps", aria_label="Pages of requests") if page.ways.is_served else join([])
+
+
+def _cells(page: _Page, request: AnsweredRequest) -> Iterator[Markup]:
+    bill = request.usage_record
+    told = outcome_of(request.bill) if request.bill is not None else None
+    yield page.request(request.n, f"{request.number:,}")
+    yield text(f"{day(request.time)} {clock(request.time)}")
+    yield text(request.model, one_line=True)
+    yield text(f"{told.input:,}" if told else "-")
+    yield text(f"{100 * told.read // told.input} %" if told and told.input else "-")
+    yield text(f"{bill.usage.output:,}" if bill else "-")
+    yield text(cents(_cost(request)) if bill else "-")
+    yield text(lasted(request.seconds) + ("" if request.complete else ", interrupted"))
+    decided = [page.record(n, f"{action} {n}") for n, action in request.decided[-3:]]
+    words = cache_words(told) if told else ""
+    yield join([text(words + (" " if words else ""), one_line=True), *(join([link, text(" ")]) for link in decided)])
