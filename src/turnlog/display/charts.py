@@ -90,7 +90,7 @@ def legend(keys: Iterable[tuple[str, str]]) -> list[Markup]:
 def table(
     caption: str, heads: Sequence[str], rows: Iterable[Sequence[Markup]], *, words: Collection[int] = ()
 ) -> Markup:
-    """A table of figures. The first cell of a row is its heading; the columns `words` have texts, the others numbers."""
+    """A table of figures. The first cell of a row is its heading; columns in `words` have texts, others numbers."""
     classes = ["words" if i in words else None for i in range(len(heads))]
     top = [tag("th", text(head), scope="col", class_=class_) for head, class_ in zip(heads, classes, strict=True)]
     body = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby, islice
 
@@ -251,9 +252,9 @@ def _cache(page: _Page, past: PastRequest, use: _Repeated | None) -> Iterator[Ma
     if (bill := past.answered.bill) is not None:
         told = outcome_of(bill)
         share = f" ({100 * told.read // told.input} %)" if told.input else ""
-        words = f"{told.read:,} of {told.input:,} billed tokens were read from the cache{share}, {told.written:,} written to it"
+        words = f"{told.read:,} of {told.input:,} billed tokens were read from the cache{share}"
         expected = "not on record" if told.expected is None else f"{told.expected:,}"
-        yield tag("p", text(f"{words}; expected: {expected}."))
+        yield tag("p", text(f"{words}, {told.written:,} written to it; expected: {expected}."))
         if because := cache_words(told):
             yield tag("p", text(f"When it was sent: {because}."), class_="small")
     else:
@@ -324,10 +325,8 @@ class _Fates:
         """The section of the page, newest messages last."""
         yield start("section", class_="panel")
         yield tag("h2", text("What became of each message"))
-        fates = {
-            fate: sum(row.fate == fate for row in self._rows) for fate in dict.fromkeys(r.fate for r in self._rows)
-        }
-        words = ", ".join(f"{number:,} {fate}" for fate, number in fates.items())
+        fates = Counter(row.fate for row in self._rows)
+        words = ", ".join(f"{number:,} {fate}" for fate, number in fates.most_common())
         saved = f"; decisions save {self._explanation.saved:,} tokens" if self._explanation.saved else ""
         yield tag("p", text(f"{counted(len(self._rows), 'message')} in the log: {words}{saved}."))
         groups = [[*rows] for _, rows in groupby(self._rows, key=lambda row: (row.fate, row.by))]
@@ -437,8 +436,8 @@ def _as_sent(message: Message) -> Markup:
 def _changes(prepared: Request, session_id: str) -> Iterator[Markup]:
     yield start("section", class_="panel")
     yield tag("h2", text("Edits and losses"))
-    done = f"{counted(len(prepared.edits), 'edit')} so that the provider accepts it, {counted(len(prepared.losses), 'loss')}"
-    yield tag("p", text(f"{counted(len(prepared.view), 'message')}, {done}."))
+    done = f"{counted(len(prepared.view), 'message')}, {counted(len(prepared.edits), 'edit')}"
+    yield tag("p", text(f"{done}, {counted(len(prepared.losses), 'loss')}."))
     if lines := [*request_changes(prepared, session_id)]:
         yield tag("ul", *(tag("li", text(line)) for line in lines))
     yield end("section")
@@ -479,7 +478,7 @@ def _requests_page(page: _Page, listed: RequestList, title: str, number: int) ->
     for problem in listed.problems:
         yield tag("p", text(f"record {problem.record} is damaged and left out: {problem.what}"), class_="badge bad")
     if listed.other_bills:
-        words = f"{counted(listed.other_bills, 'bill')} on record belongs to none of these answers, and is not in these figures."
+        words = f"not in these figures: {counted(listed.other_bills, 'bill')} of none of these answers"
         yield tag("p", text(words), class_="small")
     if listed.requests:
         yield from _charts(listed.requests)
@@ -520,7 +519,7 @@ def _table(page: _Page, requests: Sequence[AnsweredRequest], number: int) -> Ite
     shown = requests[(number - 1) * _PAGE : number * _PAGE]
     heads = ("Request", "Time", "Model", "In", "Cached", "Out", "Cost", "Answer", "What moved the cache, decisions")
     caption = f"Requests {shown[0].number:,} to {shown[-1].number:,}"
-    yield table(caption, heads, (_cells(page, each) for each in shown), words={0, 1, 2, 8})
+    yield table(caption, heads, ([*_cells(page, each)] for each in shown), words={1, 2, 8})
     if pages > 1:
         links = [
             tag(
