@@ -52,8 +52,8 @@ def columns(
     `marks` are the columns at which a line is drawn, `limit` is a value that gets a line across. Where there are more
     values than columns, a column is the largest of its values, or with `sums` their sum."""
     number = max((len(each.values) for each in series), default=0)
-    bins = [range(i * number // _COLUMNS, (i + 1) * number // _COLUMNS) for i in range(_COLUMNS)]
-    bins = bins if number > _COLUMNS else [range(i, i + 1) for i in range(number)]
+    size = max(1, -(-number // _COLUMNS))
+    bins = [range(i, min(i + size, number)) for i in range(0, number, size)]
     shown = [_binned(series, each, sums=sums) for each in bins]
     top = max([sum(values) for values in shown] or [0])
     limit = limit if limit <= 3 * top else 0
@@ -67,7 +67,7 @@ def columns(
             if values[i]
         )
         drawn.append(tag("path", d=path or "M0 0", class_=f"c-{each.colour}"))
-    places = sorted({mark * len(bins) // max(1, number) for mark in marks})
+    places = sorted({mark // size for mark in marks})
     if places:
         drawn.append(
             tag("path", d="".join(f"M{k * step:.1f} 0v{_HEIGHT}h1.5v-{_HEIGHT}z" for k in places), class_="c-mark")

@@ -224,7 +224,9 @@ class PastRequest:
             return None
         pairs = zip(earlier.view, now.view, strict=False)
         other = next((two for one, two in pairs if one != two), None)
-        return now.cache, min(other.records, default=0) if other else 0
+        first = min(other.records, default=0) if other else 0
+        decision = context.decisions.get(first) if other and other.stands_in else None
+        return now.cache, first if decision is None else decision.first
 
 
 def _target(session: Session, answered: AnsweredRequest) -> Target | None:

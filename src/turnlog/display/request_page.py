@@ -19,6 +19,8 @@ from ..log.origins import BEGINNING, origin_of
 from ..log.records import Decision
 from ..log.store import Store
 from ..log.texts import leaf_parts
+from ..log.usage import summed
+from ..models.catalog import model_name
 from ..models.pricing import Cost, cost
 from ..redaction.store import as_kept
 from ..requests.request import Request
@@ -121,7 +123,7 @@ def _heading(page: _Page, listed: RequestList, answered: AnsweredRequest, title:
     yield tag("nav", *ways, class_="steps", aria_label="Requests")
     yield tag("h1", text(f"Request {answered.number:,} of {len(listed.requests):,}: what the model saw"))
     facts = [answered.model, f"{day(answered.time)} {clock(answered.time)}"]
-    facts += [f"answered after {lasted(answered.seconds)}"] if answered.seconds else []
+    facts += [f"answered after {lasted(answered.seconds)}"] if answered.seconds and answered.seconds >= 0.1 else []
     facts += [] if answered.complete else ["the answer was interrupted"]
     if (bill := answered.usage_record) is not None:
         facts += [tokens_of(bill.usage), cents(cost(bill.usage, bill.sold_as))]
@@ -173,6 +175,7 @@ def _filled(breakdown: Breakdown) -> Iterator[Markup]:
     words = f"{breakdown.tokens:,} of {marks.limit:,} tokens, {breakdown.certainty} ({breakdown.counter})"
     yield tag("p", tag("b", text(f"{breakdown.provider} {breakdown.model} ", one_line=True)), text(words))
     lines = [("goal", marks.goal), ("trigger", marks.trigger), ("limit", marks.limit)]
+    lines = lines if marks.trigger != marks.limit else [lines[0], ("trigger, limit", marks.limit)]
     coloured = [(_colour(kind), tokens) for kind, tokens in kinds.items()]
     yield bar(f"What fills the window: {words}", coloured, whole, [("mark", tokens) for _, tokens in lines])
     names = [(f"{kind} {tokens:,}", _colour(kind)) for kind, tokens in kinds.items()]
@@ -237,7 +240,7 @@ class _Repeated(Struct, frozen=True):
 def _cache_use(past: PastRequest, listed: RequestList) -> _Repeated | None:
     answered = past.answered
     earlier = listed.requests[: answered.number - 1]
-    before = next((each for each in reversed(earlier) if each.model == answered.model), None)
+    before = next((each for each in reversed(earlier) if model_name(each.model) == model_name(answered.model)), None)
     found = past.cache_use(before) if before is not None else None
     if found is None or before is None:
         return None
@@ -371,7 +374,7 @@ class _Fates:
         account, message = row.account, self._page.message(row.account.n)
         yield self._page.record(account.n)
         yield tag("b", text(message.role if message else ""))
-        yield tag("span", text(gist(message) if message else "", one_line=True), class_="gist")
+        yield tag("span", text(_gist(message) if message else "", one_line=True), class_="gist")
         also = f", {row.shown.treatment}" if row.shown and row.shown.treatment in ("repaired", "joined") else ""
         yield _badge(row.fate, (f" as {account.curator}" if account.curator else "") + also)
         size = saving(account.tokens, account.shown) if account.tokens != account.shown else f"{account.tokens:,}"
@@ -409,6 +412,12 @@ def _undoing(page: _Page) -> dict[int, str]:
         commands[n] = f"turnlog undo {page.id}" + (f" ({i + 1} times, the newest decision first)" if i else "")
     rewind = next((n for n, decision in newest if action_of(decision.action).undone == "rewind"), 0)
     return {**commands, rewind: f"turnlog rewind {page.id} --undo"} if rewind else commands
+
+
+def _gist(message: Message) -> str:
+    """A message on one line; of results also their text."""
+    texts = gist(Message(message.role, tuple(leaf_parts(message.parts))))
+    return " ".join(dict.fromkeys((gist(message), texts)))
 
 
 def _badge(fate: str, more: str = "") -> Markup:
@@ -500,6 +509,12 @@ def _charts(requests: Sequence[AnsweredRequest]) -> Iterator[Markup]:
             Series("other input", "input", new),
             Series("output", "output", [usage.output if usage else 0 for usage in usages]),
         ]
+        whole_bill = summed(usage for usage in usages if usage)
+        times = (
+            f"{day(requests[0].time)} {clock(requests[0].time)} to {day(requests[-1].time)} {clock(requests[-1].time)}"
+        )
+        total = sum(map(_cost, requests), Cost())
+        yield tag("p", text(f"{times} · {tokens_of(whole_bill)} · {cents(total)}"), class_="small")
         marks = [i for i, each in enumerate(requests) if each.decided]
         yield columns("Tokens of each request", series, lambda tokens: f"{tokens:,.0f} tokens", marks=marks)
         costs = [Series("cost", "cost", [float(_cost(each).at_least) for each in requests])]
