@@ -4,17 +4,34 @@ message."""
 from __future__ import annotations
 
 import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
 import turnlog
-from turnlog.display.past_request import body_of, past_request, requests_of
-from turnlog.errors import BudgetError, InputError
-from turnlog.log.messages import Message, ToolResult
+from draws import draws
+from pages import Page
+from real_transcripts import FOLDERS, imported
+from turnlog._platform.units import counted
+from turnlog._platform.visible import visible
+from turnlog.display.frame import Ways
+from turnlog.display.past_request import AnsweredRequest, PastRequest, body_of, past_request, requests_of
+from turnlog.display.request_page import request_page, requests_page, window_use
+from turnlog.display.request_words import request_changes
+from turnlog.errors import BudgetError, InputError, TurnlogError
+from turnlog.importers.sync.session import sync_session
+from turnlog.log.messages import Message, ToolResult, media_parts
+from turnlog.log.store import Draft, Store
 from turnlog.requests.request import Request
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing.histories import HistoryWriter
 from turnlog.view.explain import Account
@@ -159,3 +176,85 @@ def test_a_past_request_is_the_one_that_was_sent(steps: list[tuple[str, int]], s
         assert past.request.edits == sent.made.edits
         assert past.request.losses == sent.made.losses
         assert past.session.explain(target=past.target).accounts == sent.accounts
+
+
+_LINE = re.compile(
+    r'#r(\d+)">\d+</a><b>[a-z]*</b><span class="gist">[^<]*</span><span class="badge f-([a-z-]+)">'
+)
+
+
+def assert_page_says(page: str, made: Request, body: bytes, accounts: dict[int, Account]) -> None:
+    """The page of a request has its size, its changes, what became of each message, and its body."""
+    read = Page(page)
+    assert read.wrong == []
+    words = " ".join(read.text.split())
+    assert f"{made.tokens:,} of " in words or f"The request itself has {made.tokens:,} tokens" in words
+    assert f"{len(body):,} bytes of JSON for {made.target.provider}" in words
+    assert f"{counted(len(made.edits), 'edit')}, {counted(len(made.losses), 'loss')}" in words
+    for line in request_changes(made, "s"):
+        assert " ".join(line.split()) in words
+    shown = {n for one in made.view for n in one.records if not one.stands_in}
+    lines = _LINE.findall(page)
+    assert lines or not accounts
+    for n, fate in lines:
+        account = accounts[int(n)]
+        treated = next((one.treatment for one in made.view if account.n in one.records and not one.stands_in), "")
+        changed = treated in ("curated", "cut", "masked", "placeholder", "replaced")
+        gone = "left-out" if account.fate == "left out" else account.fate
+        assert fate in ((treated if changed else gone,) if account.n in shown else (gone, "left-out", "never-sent"))
+    body_shown = read.texts[-1].removeprefix("\n")
+    assert body_shown == visible(msgspec.json.format(body, indent=2).decode()[:20_000])
+
+
+@given(steps=_steps, seed=st.integers(0, 10_000))
+def test_the_page_says_what_the_session_sent(steps: list[tuple[str, int]], seed: int) -> None:
+    """A page with another size, change, fate or body than the request had fails here."""
+    talker = talked(steps, seed)
+    for sent in talker.sent[-3:]:
+        page = "".join(request_page(talker.store, "s", sent.n, Ways("site")))
+        assert_page_says(page, sent.made, sent.body, sent.accounts)
+    for page in (requests_page(talker.store, "s", Ways("site")), window_use(talker.store, "s", Ways("site"))):
+        assert Page("".join(page)).wrong == []
+
+
+def test_pages_equal_sessions_of_real_transcripts(shared: Path) -> None:
+    """Of a real transcript, the page shows another request than a session makes that has read only so much of it."""
+    number = draws(200, 2_000)
+    checked, refused = 0, Counter[str]()
+    for store, session_id, answered in _requests(shared, number):
+        records = [*store.read(session_id, last=answered.made_of)]
+        alone = MemoryStore()
+        alone.create(session_id, created=store.info(session_id).created)
+        alone.append(session_id, [Draft.of(record) for record in records])
+        for sha256 in {media.sha256 for record in records if record.message for media in media_parts(record.message)}:
+            with suppress(TurnlogError):
+                alone.put_blob(store.get_blob(sha256))
+        try:
+            past = PastRequest(store, session_id, answered)
+            made = Session(alone, alone.info(session_id)).preview(past.target)
+            body = made.json()
+        except TurnlogError as error:
+            refused[type(error).__name__] += 1
+            continue
+        accounts = Session(alone, alone.info(session_id)).explain(target=past.target).accounts
+        assert past.request.json() == body
+        assert (past.request.tokens, past.request.view) == (made.tokens, made.view)
+        assert_page_says("".join(request_page(store, session_id, answered.n, Ways("site"))), made, body, accounts)
+        checked += 1
+    assert checked >= 0.9 * number, f"{checked} pages equal what the session makes; not made: {dict(refused)}"
+
+
+def _requests(shared: Path, number: int) -> Iterator[tuple[Store, str, AnsweredRequest]]:
+    """So many requests of real transcripts, one of each session until each was drawn once."""
+    chance, left = random.Random(1), number
+    for folder in FOLDERS:
+        here = -(-number // len(FOLDERS)) * 2
+        for _, session in imported(shared, [folder]):
+            if not here or not left:
+                break
+            store = MemoryStore()
+            synced = sync_session(store, session)
+            found = requests_of(store, synced.session).requests
+            if found:
+                here, left = here - 1, left - 1
+                yield store, synced.session, chance.choice(found)

@@ -180,11 +180,13 @@ def _filled(breakdown: Breakdown) -> Iterator[Markup]:
     yield bar(f"What fills the window: {words}", coloured, whole, [("mark", tokens) for _, tokens in lines])
     names = [(f"{kind} {tokens:,}", _colour(kind)) for kind, tokens in kinds.items()]
     yield tag("p", *legend(names), *legend([(f"{name} {tokens:,}", "mark") for name, tokens in lines]), class_="keys")
-    tools = sorted((s for s in breakdown.shares if s.name), key=lambda s: -s.tokens)
-    rows = [*((kind, tokens) for kind, tokens in kinds.items()), *((f"of {t.name}", t.tokens) for t in tools[:_TOOLS])]
-    rows += [(f"of {counted(len(tools) - _TOOLS, 'other tool')}", sum(t.tokens for t in tools[_TOOLS:]))] * (
-        len(tools) > _TOOLS
-    )
+    tools = [(share.name, share.tokens) for share in breakdown.shares if share.name]  # the largest first
+    if len(tools) > _TOOLS:
+        rest = tools[_TOOLS:]
+        tools = [*tools[:_TOOLS], (counted(len(rest), "other tool"), sum(tokens for _, tokens in rest))]
+    rows: list[tuple[str, int]] = []
+    for kind, tokens in kinds.items():
+        rows += [(kind, tokens), *((f"of {name}", of_it) for name, of_it in tools if kind == "tool results")]
     rows += [("free", breakdown.free), *lines, ("budget", budget.max_tokens)]
     rows += [(f"saved by curation of {kind}", tokens) for kind, tokens in breakdown.curated]
     cells = [(text(n, one_line=True), text(f"{t:,}"), text(f"{100 * t / whole:.1f} %")) for n, t in rows]
