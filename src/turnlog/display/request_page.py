@@ -306,7 +306,8 @@ class _Fates:
         self._rulings = {ruling.n: ruling for ruling in explanation.rulings}
         self._undo = _undoing(page)
         self._left = _ROWS
-        sent = {n: shown for shown in past.request.view if not shown.stands_in for n in shown.records}
+        view = [shown for shown in past.request.view if not shown.stands_in and shown.treatment != "synthetic"]
+        sent = {n: shown for shown in view for n in shown.records}
         hidden = [edit for edit in past.request.edits if edit.through]
 
         def row(account: Account) -> _Row:
@@ -316,7 +317,7 @@ class _Fates:
             if shown is None:
                 covers = any(edit.records and edit.records[0] <= account.n <= edit.through for edit in hidden)
                 return _Row(account, "left out" if covers else "never sent", by)
-            changed = not shown.as_recorded and shown.treatment != "synthetic"
+            changed = account.fate == "kept" and not shown.as_recorded
             return _Row(account, shown.treatment if changed else account.fate, by, shown)
 
         self._rows = [row(account) for account in explanation.accounts.values()]
