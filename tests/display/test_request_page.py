@@ -29,12 +29,15 @@ from turnlog.display.request_page import request_page, requests_page, window_use
 from turnlog.display.request_words import request_changes
 from turnlog.errors import BudgetError, InputError, TurnlogError
 from turnlog.importers.sync.session import sync_session
-from turnlog.log.messages import Message, ToolResult, media_parts
+from turnlog.log.messages import Message, ToolCall, ToolResult, media_parts
+from turnlog.log.records import Decision, MessageRecord, PartialAnswer, StreamCheckpoint, UsageRecord
 from turnlog.log.store import Draft, Store
+from turnlog.log.usage import CacheRead, Usage
 from turnlog.requests.request import Request
 from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing.histories import HistoryWriter
+from turnlog.testing.hostile import HOSTILE
 from turnlog.view.explain import Account
 
 TARGETS = (
@@ -263,3 +266,82 @@ def _requests(shared: Path, number: int) -> Iterator[tuple[Store, str, AnsweredR
             for answered in chance.sample(found, min(3, len(found), left)):
                 here, left = here - 1, left - 1
                 yield store, synced.session, answered
+
+
+_TAGS = frozenset(
+    "html head meta title style body main nav header section h1 h2 h3 p a b span code pre ol ul li div details summary "
+    "figure figcaption svg rect path table caption thead tbody tr th td".split()
+)
+_NAMES = frozenset(
+    "lang charset http-equiv content name class href rel aria-label aria-current role tabindex scope open dir d x y "
+    "width height viewbox preserveaspectratio".split()
+)
+
+
+@pytest.mark.parametrize("words", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_words_stay_words(words: str) -> None:
+    """A title, model, id, text, reason or result of a transcript that becomes markup of the page, an address or a
+    style."""
+    name = "s"
+    store = MemoryStore()
+    store.create(name, title=words[:80])
+    call = ToolCall(words[:50] or "c", words[:50] or "t", {"x": words})
+    answer = MessageRecord(Message("assistant", (turnlog.Text(words), call)), model=words[:60])
+    result = Message("user", (ToolResult(call.id, call.name, (turnlog.Text(words),)),))
+    decision = Decision("exclude", 1, 1, words, {"records": [1], "texts": [[1, [0], words]]})
+    usage = UsageRecord("anthropic", words[:60], Usage(input=9, output=1), cache=CacheRead(3, "messages", words, words))
+    bodies = (MessageRecord(Message("user", (turnlog.Text(words),))), answer, usage, MessageRecord(result), decision)
+    store.append(name, [Draft(body) for body in (*bodies, answer)])
+    ways = Ways("site")
+    for page in (request_page(store, name, 6, ways), requests_page(store, name, ways), window_use(store, name, ways)):
+        read = Page("".join(page))
+        assert read.wrong == []
+        assert {element.tag for element in read.elements} <= _TAGS
+        assert {attribute for element in read.elements for attribute in element.attributes} <= _NAMES
+        links = [element.attributes["href"] or "" for element in read.elements if "href" in element.attributes]
+        assert all(re.fullmatch(r"(s|index|figures)(\.requests(\.\d+)?)?\.html(#r\d+)?", link) for link in links)
+
+
+def test_a_request_ends_where_its_answer_began() -> None:
+    """What came while an answer was streamed, or the first half of an answer in two messages, would be taken for a part
+    of the request; a bill for another one's."""
+    store = MemoryStore()
+    store.create("s")
+    said = MessageRecord(Message("user", (turnlog.Text("Go."),)))
+    half = Message("assistant", (turnlog.Text("half"),))
+    usage = UsageRecord("openai-chat", "gpt-4o", Usage(input=9, output=1))
+    answer = MessageRecord(half, model="gpt-4o", response_id="r")
+    checkpoint = StreamCheckpoint(half)
+    bodies = (
+        said,
+        answer,
+        answer,
+        usage,
+        said,
+        checkpoint,
+        checkpoint,
+        PartialAnswer(half, "cut off"),
+        usage,
+        usage,
+        said,
+    )
+    store.append("s", [Draft(body, f"2025-01-01T12:00:{n:02}.000Z") for n, body in enumerate(bodies)])
+    listed = requests_of(store, "s")
+    found = [(each.n, each.last, each.made_of, each.seconds, each.complete) for each in listed.requests]
+    assert found == [(2, 3, 1, 1.0, True), (8, 8, 5, 3.0, False)]
+    assert [each.bill.n for each in listed.requests if each.bill] == [4, 9]
+    assert listed.other_bills == 1
+    with pytest.raises(InputError, match="record 5 is no answer"):
+        listed.of(5)
+
+
+def test_long_logs_are_not_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page over a log of 100,000 records would need all of them in memory; it says so, and what tells it."""
+    monkeypatch.setattr("turnlog.display.request_page._MOST", 3)
+    talker = talked([("say", 0)] * 4, 1)
+    sent = talker.sent[-1]
+    words = Page("".join(request_page(talker.store, "s", sent.n, Ways("site")))).text
+    assert f"{sent.made.tokens:,} tokens, in a window of" in words
+    assert "`turnlog why s`" in words
+    assert f"{len(sent.body):,} bytes of JSON" in words
+    assert "`turnlog context s`" in Page("".join(window_use(talker.store, "s", Ways("site")))).text

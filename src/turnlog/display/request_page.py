@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
 import msgspec
@@ -17,7 +17,7 @@ from ..log.actions import SHRINKING, action_of
 from ..log.messages import Message, Text, ToolCall
 from ..log.origins import BEGINNING, origin_of
 from ..log.records import Decision
-from ..log.store import Store
+from ..log.store import Problem, Store
 from ..log.texts import leaf_parts
 from ..log.usage import summed
 from ..models.catalog import model_name
@@ -27,6 +27,7 @@ from ..requests.request import Request
 from ..session.caches import outcome_of
 from ..session.session import Session
 from ..session.targets import usual_target
+from ..stores.wrapper import ReadingStore
 from ..view.breakdown import Breakdown
 from ..view.decisions import active_decisions
 from ..view.explain import Account, Explanation
@@ -49,6 +50,9 @@ _SENT, _BODY = 4_000, 20_000
 _PAGE = 200
 """Requests in one page of the table."""
 
+_MOST = 10_000
+"""The most records of a log that a page takes apart message by message: all of them are in memory meanwhile."""
+
 _TOOLS = 8
 """So many tools have a line of their own in the table of what fills a window."""
 
@@ -57,9 +61,9 @@ _TOOLS = 8
 
 def request_page(store: Store, session_id: str, n: int, ways: Ways) -> Iterator[Markup]:
     """The page of the request that record `n` answered. Raises InputError if that record is no answer, SessionNotFound,
-    and CorruptRecord, before anything is yielded."""
-    store = as_kept(store)
-    listed = requests_of(store, session_id)
+    and CorruptRecord if nothing of the session can be read, before anything is yielded."""
+    listed = requests_of(store, session_id)  # which names what is damaged
+    store = ReadingStore(as_kept(store), lambda problem: None)
     answered = listed.of(n)
     title = store.info(session_id).title or session_id
     return _request_page(_Page(store, session_id, ways), listed, answered, title)
@@ -96,17 +100,20 @@ def _request_page(page: _Page, listed: RequestList, answered: AnsweredRequest, t
     yield from _heading(page, listed, answered, title)
     try:
         past = PastRequest(page.store, page.id, answered)
-        prepared, breakdown = past.request, past.session.window.breakdown(past.target)
-        explanation = past.session.explain(target=past.target)
+        prepared, is_long = past.request, answered.made_of > _MOST
+        breakdown = None if is_long else past.session.window.breakdown(past.target)
+        explanation = None if is_long else past.session.explain(target=past.target)
         _ = prepared.json(), prepared.edits, prepared.losses
-        use = _cache_use(past, listed)
+        # A request of another size was made smaller for itself alone: it cannot be compared, which takes long to find.
+        use = _cache_use(past, listed) if breakdown is None or prepared.tokens == breakdown.tokens else None
     except TurnlogError as error:
         yield tag("p", text(f"This request cannot be made again: {error}"), class_="badge bad")
     else:
         yield from _doubts(past, listed)
-        yield from _window(page, past, breakdown)
+        yield from _window(past, breakdown)
         yield from _cache(page, past, use)
-        yield from _Fates(page, past, explanation).section()
+        if explanation is not None:
+            yield from _Fates(page, past, explanation).section()
         yield from _changes(prepared, page.id)
         yield from _body(page, prepared, answered)
     yield end("main")
@@ -148,21 +155,33 @@ def _doubts(past: PastRequest, listed: RequestList) -> Iterator[Markup]:
         )
     if past.target.doubt:
         yield tag("p", text(past.target.doubt), class_="small")
-    for problem in dict.fromkeys((*listed.problems, *past.problems)):
-        yield tag("p", text(f"record {problem.record} is damaged and left out: {problem.what}"), class_="badge bad")
+    yield from _damage((*listed.problems, *past.problems))
 
 
 # -- what fills the window -------------------------------------------------------------------------
 
 
-def _window(page: _Page, past: PastRequest, breakdown: Breakdown) -> Iterator[Markup]:
+def _window(past: PastRequest, breakdown: Breakdown | None) -> Iterator[Markup]:
     yield start("section", class_="panel")
     yield tag("h2", text("Window"))
-    yield from _filled(breakdown)
-    if breakdown.tokens != past.request.tokens:
+    if breakdown is None:
+        window = f"{past.request.tokens:,} tokens, in a window of {past.target.input_limit:,}"
+        yield tag("p", text(f"{past.target.provider} {past.target.model}: {window}.", one_line=True))
+        yield tag("p", text(_too_long(past.answered.made_of, past.session.id), one_line=True), class_="small")
+    else:
+        yield from _filled(breakdown)
+    if breakdown is not None and breakdown.tokens != past.request.tokens:
         words = f"The request itself has {past.request.tokens:,} tokens: what did not fit was left out for it alone."
         yield tag("p", text(words), class_="small")
     yield end("section")
+
+
+def _too_long(records: int, session_id: str) -> str:
+    """Why a page does not tell what became of each message."""
+    return (
+        f"The log has {records:,} records, more than the {_MOST:,} that a page takes apart: `turnlog context "
+        f"{session_id}` tells what fills the window now, `turnlog why {session_id}` what became of each message."
+    )
 
 
 def _filled(breakdown: Breakdown) -> Iterator[Markup]:
@@ -201,28 +220,47 @@ def _colour(kind: str) -> str:
 def window_use(store: Store, session_id: str, ways: Ways) -> Iterator[Markup]:
     """What fills the window of a session now, the decisions in force, and the way to its requests. Raises
     SessionNotFound, CorruptRecord."""
-    store = as_kept(store)
-    page, session = _Page(store, session_id, ways), Session(store, store.info(session_id))
-    try:
-        target = usual_target(session)
-        filled = [*_filled(session.window.breakdown(target))] if target else []
-    except TurnlogError as error:
-        filled = [tag("p", text(str(error)), class_="badge bad")]
+    problems: list[Problem] = []
+    store = ReadingStore(as_kept(store), problems.append)
+    page, info = _Page(store, session_id, ways), store.info(session_id)
     yield tag("h2", text("Window now"))
-    yield join(filled) if filled else tag("p", text("Which model it is for is not on record."), class_="small")
-    decisions = active_decisions(store.of_kinds(session_id, ("decision",)))
-    if decisions:
-        yield tag("h3", text(f"{counted(len(decisions), 'decision')} in force"))
-        newest = [*reversed(decisions.items())]
-        rows = [
-            tag("li", page.record(n, f"{n} {decision.action}"), text(f" {decision.why}", one_line=True))
-            for n, decision in newest[:10]
-        ]
-        rows += [tag("li", text(f"and {len(newest) - 10:,} before them"))] if len(newest) > 10 else []
-        yield tag("ul", *rows, class_="decided")
-    last = requests_of(store, session_id).requests[-1:]
-    links = [page.request(last[0].n, "What the model saw last"), text(" · "), page.requests_link()] if last else []
+    try:
+        if info.records > _MOST:
+            yield tag("p", text(_too_long(info.records, session_id), one_line=True), class_="small")
+        elif (target := usual_target(session := Session(store, info))) is None:
+            yield tag("p", text("Which model it is for is not on record."), class_="small")
+        else:
+            yield join([*_filled(session.window.breakdown(target))])
+    except TurnlogError as error:
+        yield tag("p", text(str(error)), class_="badge bad")
+    yield from _in_force(page)
+    answers = store.of_kinds(session_id, ("message", "partial"), reverse=True)
+    last = next((record.n for record in answers if record.message and record.message.role == "assistant"), 0)
+    links = [page.request(last, "What the model saw last"), text(" · "), page.requests_link()] if last else []
     yield tag("p", *links)
+    yield from _damage(problems)
+
+
+def _in_force(page: _Page) -> Iterator[Markup]:
+    """The decisions in force, the newest first."""
+    decisions = active_decisions(page.store.of_kinds(page.id, ("decision",)))
+    if not decisions:
+        return
+    yield tag("h3", text(f"{counted(len(decisions), 'decision')} in force"))
+    newest = [*reversed(decisions.items())]
+    rows = [
+        tag("li", page.record(n, f"{n} {decision.action}"), text(f" {decision.why}", one_line=True))
+        for n, decision in newest[:10]
+    ]
+    rows += [tag("li", text(f"and {len(newest) - 10:,} before them"))] if len(newest) > 10 else []
+    yield tag("ul", *rows, class_="decided")
+
+
+def _damage(problems: Iterable[Problem]) -> Iterator[Markup]:
+    """A line for each damaged record that is left out."""
+    for problem in dict.fromkeys(problems):
+        words = f"record {problem.record} is damaged and left out: {problem.what}"
+        yield tag("p", text(words, one_line=True), class_="badge bad")
 
 
 # -- prompt cache ----------------------------------------------------------------------------------
@@ -487,8 +525,7 @@ def _requests_page(page: _Page, listed: RequestList, title: str, number: int) ->
     link = tag("a", text(title, one_line=True), href=page.ways.session(page.id))
     yield tag("nav", link, class_="steps", aria_label="Session")
     yield tag("h1", text(f"{counted(len(listed.requests), 'request')}"))
-    for problem in listed.problems:
-        yield tag("p", text(f"record {problem.record} is damaged and left out: {problem.what}"), class_="badge bad")
+    yield from _damage(listed.problems)
     if listed.other_bills:
         words = f"not in these figures: {counted(listed.other_bills, 'bill')} of none of these answers"
         yield tag("p", text(words), class_="small")
