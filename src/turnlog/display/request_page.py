@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
+from itertools import islice
 
 import msgspec
 from msgspec import Struct
 
-from .._platform.texts import shorten
 from .._platform.times import clock, day
 from .._platform.units import counted, lasted
 from ..errors import TurnlogError
-from ..log.actions import SHRINKING, action_of
-from ..log.messages import Message, Text, ToolCall
 from ..log.origins import BEGINNING, origin_of
-from ..log.records import Decision
 from ..log.store import Problem, Store
-from ..log.texts import leaf_parts
 from ..log.usage import summed
 from ..models.catalog import model_name
 from ..models.pricing import Cost, cost
@@ -30,25 +24,20 @@ from ..session.targets import usual_target
 from ..stores.wrapper import ReadingStore
 from ..view.breakdown import Breakdown
 from ..view.decisions import active_decisions
-from ..view.explain import Account, Explanation
-from ..view.types import Shown
 from .charts import Series, bar, columns, legend, table
 from .escapes import Markup, end, join, start, tag, text
+from .fates import Fates, PageLinks
 from .frame import Ways, foot, head, opening
 from .parts import preformatted
 from .past_request import AnsweredRequest, PastRequest, RequestList, requests_of
-from .request_words import cache_words, gist, request_changes, saving
+from .request_words import cache_words, request_changes
 from .wording import cents, tokens_of
 
-_ROWS, _GROUPS = 120, 60
-"""At most so many messages of the log have a row on the page of a request, and so many groups a heading: the newest.
-The session's page has the others."""
+_BODY = 20_000
+"""How many characters of the body are on the page."""
 
-_SENT, _BODY = 4_000, 20_000
-"""How many characters of a text as sent, and of the body, are on the page."""
-
-_PAGE = 200
-"""Requests in one page of the table."""
+_PAGE, _IN_FILE = 200, 2_000
+"""Requests in one page of the table that a server sends, and in a file."""
 
 _MOST = 10_000
 """The most records of a log that a page takes apart message by message: all of them are in memory meanwhile."""
@@ -66,34 +55,10 @@ def request_page(store: Store, session_id: str, n: int, ways: Ways) -> Iterator[
     store = ReadingStore(as_kept(store), lambda problem: None)
     answered = listed.of(n)
     title = store.info(session_id).title or session_id
-    return _request_page(_Page(store, session_id, ways), listed, answered, title)
+    return _request_page(PageLinks(store, session_id, ways), listed, answered, title)
 
 
-class _Page(Struct, frozen=True):
-    """What the pieces of a page need to find records and to link to them."""
-
-    store: Store
-    id: str
-    ways: Ways
-
-    def record(self, n: int, words: str = "") -> Markup:
-        """A link to a record in the talk."""
-        return tag("a", text(words or str(n)), href=self.ways.session(self.id, at=n))
-
-    def request(self, n: int, words: str, **attributes: str) -> Markup:
-        """A link to the request that record `n` answered."""
-        return tag("a", text(words), href=self.ways.part(self.id, "requests", n), **attributes)
-
-    def requests_link(self) -> Markup:
-        """A link to all requests."""
-        return tag("a", text("All requests"), href=self.ways.part(self.id, "requests"))
-
-    def message(self, n: int) -> Message | None:
-        """The message of a record."""
-        return next((record.message for record in self.store.read(self.id, first=n, last=n)), None)
-
-
-def _request_page(page: _Page, listed: RequestList, answered: AnsweredRequest, title: str) -> Iterator[Markup]:
+def _request_page(page: PageLinks, listed: RequestList, answered: AnsweredRequest, title: str) -> Iterator[Markup]:
     yield head(f"Request {answered.number}: {title}", page.ways)
     yield from opening(page.ways)
     yield start("main", class_="asked")
@@ -113,14 +78,14 @@ def _request_page(page: _Page, listed: RequestList, answered: AnsweredRequest, t
         yield from _window(past, breakdown)
         yield from _cache(page, past, use)
         if explanation is not None:
-            yield from _Fates(page, past, explanation).section()
+            yield from Fates(page, past, explanation).section()
         yield from _changes(prepared, page.id)
         yield from _body(page, prepared, answered)
     yield end("main")
     yield foot()
 
 
-def _heading(page: _Page, listed: RequestList, answered: AnsweredRequest, title: str) -> Iterator[Markup]:
+def _heading(page: PageLinks, listed: RequestList, answered: AnsweredRequest, title: str) -> Iterator[Markup]:
     before, after = answered.number - 2, answered.number
     ways = [tag("a", text(title, one_line=True), href=page.ways.session(page.id)), page.requests_link()]
     if before >= 0:
@@ -222,7 +187,7 @@ def window_use(store: Store, session_id: str, ways: Ways) -> Iterator[Markup]:
     SessionNotFound, CorruptRecord."""
     problems: list[Problem] = []
     store = ReadingStore(as_kept(store), problems.append)
-    page, info = _Page(store, session_id, ways), store.info(session_id)
+    page, info = PageLinks(store, session_id, ways), store.info(session_id)
     yield tag("h2", text("Window now"))
     try:
         if info.records > _MOST:
@@ -241,7 +206,7 @@ def window_use(store: Store, session_id: str, ways: Ways) -> Iterator[Markup]:
     yield from _damage(problems)
 
 
-def _in_force(page: _Page) -> Iterator[Markup]:
+def _in_force(page: PageLinks) -> Iterator[Markup]:
     """The decisions in force, the newest first."""
     decisions = active_decisions(page.store.of_kinds(page.id, ("decision",)))
     if not decisions:
@@ -289,7 +254,7 @@ def _cache_use(past: PastRequest, listed: RequestList) -> _Repeated | None:
     return _Repeated(before, use.shared, use.previous, use.moved_by, moved_from, why)
 
 
-def _cache(page: _Page, past: PastRequest, use: _Repeated | None) -> Iterator[Markup]:
+def _cache(page: PageLinks, past: PastRequest, use: _Repeated | None) -> Iterator[Markup]:
     yield start("section", class_="panel")
     yield tag("h2", text("Prompt cache"))
     if (bill := past.answered.bill) is not None:
@@ -309,7 +274,7 @@ def _cache(page: _Page, past: PastRequest, use: _Repeated | None) -> Iterator[Ma
     yield end("section")
 
 
-def _repeats(page: _Page, use: _Repeated) -> Iterator[Markup]:
+def _repeats(page: PageLinks, use: _Repeated) -> Iterator[Markup]:
     """What a request repeats, in a sentence."""
     before = page.request(use.before.n, f"request {use.before.number:,}")
     if use.shared >= use.previous:
@@ -321,163 +286,6 @@ def _repeats(page: _Page, use: _Repeated) -> Iterator[Markup]:
     if use.moved_by:
         yield from (text(", by decision "), page.record(use.moved_by))
     yield text(f" ({use.why})." if use.why else ".", one_line=True)
-
-
-# -- what became of each message -------------------------------------------------------------------
-
-
-class _Row(Struct, frozen=True):
-    """What became of one message: `by` is the decision that says how it is shown now (0: none)."""
-
-    account: Account
-    fate: str
-    by: int
-    shown: Shown | None = None
-
-
-class _Fates:
-    """The view beside the log: what became of each message of the log."""
-
-    def __init__(self, page: _Page, past: PastRequest, explanation: Explanation) -> None:
-        self._page = page
-        self._explanation = explanation
-        self._rulings = {ruling.n: ruling for ruling in explanation.rulings}
-        self._undo = _undoing(page)
-        self._left = _ROWS
-        view = [shown for shown in past.request.view if not shown.stands_in and shown.treatment != "synthetic"]
-        sent = {n: shown for shown in view for n in shown.records}
-        hidden = [edit for edit in past.request.edits if edit.through]
-
-        def row(account: Account) -> _Row:
-            shown, by = sent.get(account.n), account.by[-1] if account.by else 0
-            if account.fate in ("summarised", "left out", "rewound"):
-                return _Row(account, account.fate, by)
-            if shown is None:
-                covers = any(edit.records and edit.records[0] <= account.n <= edit.through for edit in hidden)
-                return _Row(account, "left out" if covers else "never sent", by)
-            changed = account.fate == "kept" and not shown.as_recorded
-            return _Row(account, shown.treatment if changed else account.fate, by, shown)
-
-        self._rows = [row(account) for account in explanation.accounts.values()]
-        self._added = [shown for shown in past.request.view if shown.treatment in ("synthetic", "appended")]
-        self._stand_ins: dict[int, list[Shown]] = {}
-        for shown in past.request.view:
-            if shown.stands_in:
-                self._stand_ins.setdefault(shown.records[0], []).append(shown)
-
-    def section(self) -> Iterator[Markup]:
-        """The section of the page, newest messages last."""
-        yield start("section", class_="panel")
-        yield tag("h2", text("What became of each message"))
-        fates = Counter(row.fate for row in self._rows)
-        words = ", ".join(f"{number:,} {fate}" for fate, number in fates.most_common())
-        saved = f"; decisions save {self._explanation.saved:,} tokens" if self._explanation.saved else ""
-        yield tag("p", text(f"{counted(len(self._rows), 'message')} in the log: {words}{saved}."))
-        groups = [[*rows] for _, rows in groupby(self._rows, key=lambda row: (row.fate, row.by))]
-        if len(groups) > _GROUPS:
-            groups = [[row for rows in groups[:-_GROUPS] for row in rows], *groups[-_GROUPS:]]
-        drawn = [self._group(rows, is_last=i == 0) for i, rows in enumerate(reversed(groups))]  # rows go to the newest
-        yield tag("ol", *reversed(drawn), class_="fates")
-        if others := [shown for several in self._stand_ins.values() for shown in several]:
-            yield tag("h3", text("Summaries and notes"))
-            yield tag("ol", *(tag("li", *self._instead(shown)) for shown in others), class_="fates")
-        if self._added:
-            yield tag("h3", text("Added to the request"))
-            yield tag("ol", *(tag("li", *self._instead(shown)) for shown in self._added[-20:]), class_="fates")
-        yield end("section")
-
-    def _group(self, rows: Sequence[_Row], *, is_last: bool) -> Markup:
-        """Messages of the same fate by the same decision."""
-        fates = {row.fate for row in rows}
-        if len(rows) == 1:
-            return tag("li", *self._line(rows[0]), *self._decided(rows[0].by))
-        fate = rows[0].fate if len(fates) == 1 else "mixed"
-        by = rows[0].by if len(fates) == 1 else 0
-        before, after = sum(row.account.tokens for row in rows), sum(row.account.shown for row in rows)
-        instead = self._stand_ins.pop(by, []) if by and fate in ("summarised", "left out") else []
-        after += self._explanation.summaries.get(by, 0) if instead else 0
-        spans = f"records {rows[0].account.n:,} to {rows[-1].account.n:,}: {counted(len(rows), 'message')} "
-        decided = f" by decision {by}" if by else ""
-        size = f", {saving(before, after)}" if before != after else f", {before:,} tokens"
-        summary = tag("summary", text(spans), _badge(fate), text(decided + size))
-        room = max(0, min(self._left, len(rows), 40))
-        self._left -= room
-        shown, hidden = rows[len(rows) - room :], len(rows) - room
-        inside = [self._decided_line(by), *(tag("div", *self._instead(each)) for each in instead)]
-        if hidden:
-            first = self._page.record(rows[0].account.n, f"record {rows[0].account.n:,} on")
-            inside.append(tag("p", text(f"{counted(hidden, 'message')} more, from "), first, class_="more"))
-        inside.append(tag("ol", *(tag("li", *self._line(row)) for row in shown))) if shown else None
-        return tag("li", tag("details", summary, *inside, open="" if is_last else None))
-
-    def _line(self, row: _Row) -> Iterator[Markup]:
-        """One message: its record, role, beginning, fate and size, and what was sent instead."""
-        account, message = row.account, self._page.message(row.account.n)
-        yield self._page.record(account.n)
-        yield tag("b", text(message.role if message else ""))
-        yield tag("span", text(_gist(message) if message else "", one_line=True), class_="gist")
-        also = f", {row.shown.treatment}" if row.shown and row.shown.treatment in ("repaired", "joined") else ""
-        yield _badge(row.fate, (f" as {account.curator}" if account.curator else "") + also)
-        size = saving(account.tokens, account.shown) if account.tokens != account.shown else f"{account.tokens:,}"
-        yield tag("span", text(size), class_="n")
-        if row.shown is not None and row.shown.treatment != "verbatim":
-            yield _as_sent(row.shown.message)
-
-    def _instead(self, shown: Shown) -> Iterator[Markup]:
-        """What the request shows that is no message of the log, or stands for several."""
-        yield self._page.record(shown.records[0]) if shown.records else text("-")
-        yield tag("b", text(shown.message.role))
-        yield _badge(shown.treatment)
-        yield _as_sent(shown.message)
-
-    def _decided(self, by: int) -> list[Markup]:
-        return [self._decided_line(by)] if by else []
-
-    def _decided_line(self, by: int) -> Markup:
-        """A decision, its reason and the command that takes it back."""
-        ruling = self._rulings.get(by)
-        if ruling is None:
-            return join([])
-        words = f" {ruling.decision.action}: {ruling.decision.why}"
-        undo = [text(" Take it back: "), tag("code", text(self._undo[by], one_line=True))] if by in self._undo else []
-        decision = self._page.record(by, f"decision {by}")
-        return tag("p", decision, text(words, one_line=True), *undo, class_="small")
-
-
-def _undoing(page: _Page) -> dict[int, str]:
-    """The commands that take back decisions which are still in force."""
-    decisions = active_decisions(page.store.of_kinds(page.id, ("decision",)))
-    commands: dict[int, str] = {}
-    newest: list[tuple[int, Decision]] = [*reversed(decisions.items())]
-    for i, n in enumerate(n for n, decision in newest if decision.action in SHRINKING):
-        commands[n] = f"turnlog undo {page.id}" + (f" ({i + 1} times, the newest decision first)" if i else "")
-    rewind = next((n for n, decision in newest if action_of(decision.action).undone == "rewind"), 0)
-    return {**commands, rewind: f"turnlog rewind {page.id} --undo"} if rewind else commands
-
-
-def _gist(message: Message) -> str:
-    """A message on one line; of results also their text."""
-    texts = gist(Message(message.role, tuple(leaf_parts(message.parts))))
-    return " ".join(dict.fromkeys((gist(message), texts)))
-
-
-def _badge(fate: str, more: str = "") -> Markup:
-    return tag("span", text(fate + more, one_line=True), class_=f"badge f-{fate.replace(' ', '-')}")
-
-
-def _as_sent(message: Message) -> Markup:
-    """A message as it was sent, folded."""
-    pieces = []
-    for part in leaf_parts(message.parts):
-        match part:
-            case Text(text=words):
-                pieces.append(words)
-            case ToolCall(name=name):
-                pieces.append(f"[calls {name}] {part.raw_arguments}")
-            case _:
-                pieces.append(f"[{type(part).__name__.lower()}]")
-    words = shorten("\n".join(pieces), characters=_SENT, lines=200)
-    return tag("details", tag("summary", text("as sent")), preformatted(words), class_="data")
 
 
 # -- changes, body ---------------------------------------------------------------------------------
@@ -493,7 +301,7 @@ def _changes(prepared: Request, session_id: str) -> Iterator[Markup]:
     yield end("section")
 
 
-def _body(page: _Page, prepared: Request, answered: AnsweredRequest) -> Iterator[Markup]:
+def _body(page: PageLinks, prepared: Request, answered: AnsweredRequest) -> Iterator[Markup]:
     data = prepared.json()
     yield start("section", class_="panel")
     yield tag("h2", text("Body"))
@@ -515,10 +323,10 @@ def requests_page(store: Store, session_id: str, ways: Ways, *, page: int = 1) -
     CorruptRecord, before anything is yielded."""
     store = as_kept(store)
     listed, title = requests_of(store, session_id), store.info(session_id).title or session_id
-    return _requests_page(_Page(store, session_id, ways), listed, title, page)
+    return _requests_page(PageLinks(store, session_id, ways), listed, title, page)
 
 
-def _requests_page(page: _Page, listed: RequestList, title: str, number: int) -> Iterator[Markup]:
+def _requests_page(page: PageLinks, listed: RequestList, title: str, number: int) -> Iterator[Markup]:
     yield head(f"Requests: {title}", page.ways)
     yield from opening(page.ways)
     yield start("main", class_="asked")
@@ -568,14 +376,17 @@ def _cost(request: AnsweredRequest) -> Cost:
     return Cost() if bill is None else cost(bill.usage, bill.sold_as)
 
 
-def _table(page: _Page, requests: Sequence[AnsweredRequest], number: int) -> Iterator[Markup]:
-    pages = -(-len(requests) // _PAGE)
+def _table(page: PageLinks, requests: Sequence[AnsweredRequest], number: int) -> Iterator[Markup]:
+    size = _PAGE if page.ways.is_served else _IN_FILE
+    pages = -(-len(requests) // size)
     number = min(max(1, number), pages)
-    shown = requests[(number - 1) * _PAGE : number * _PAGE]
+    shown = requests[(number - 1) * size : number * size]
     heads = ("Request", "Time", "Model", "In", "Cached", "Out", "Cost", "Answer", "What moved the cache, decisions")
     caption = f"Requests {shown[0].number:,} to {shown[-1].number:,}"
     yield table(caption, heads, ([*_cells(page, each)] for each in shown), words={1, 2, 8})
-    if pages > 1:
+    if pages > 1 and not page.ways.is_served:
+        yield tag("p", text(f"{len(requests) - size:,} more are on the pages of `turnlog serve`."), class_="small")
+    elif pages > 1:
         links = [
             tag(
                 "a",
@@ -585,10 +396,10 @@ def _table(page: _Page, requests: Sequence[AnsweredRequest], number: int) -> Ite
             )
             for i in range(pages)
         ]
-        yield tag("nav", *links, class_="steps", aria_label="Pages of requests") if page.ways.is_served else join([])
+        yield tag("nav", *links, class_="steps", aria_label="Pages of requests")
 
 
-def _cells(page: _Page, request: AnsweredRequest) -> Iterator[Markup]:
+def _cells(page: PageLinks, request: AnsweredRequest) -> Iterator[Markup]:
     bill = request.usage_record
     told = outcome_of(request.bill) if request.bill is not None else None
     yield page.request(request.n, f"{request.number:,}")
