@@ -180,6 +180,10 @@ def test_a_past_request_is_the_one_that_was_sent(steps: list[tuple[str, int]], s
         assert past.request.edits == sent.made.edits
         assert past.request.losses == sent.made.losses
         assert past.session.explain(target=past.target).accounts == sent.accounts
+        before = [other for other in talker.sent if other.n < sent.n and other.made.target.model == past.target.model]
+        if before and sent.made.cache is not None:
+            use = past.cache_use(listed.of(before[-1].n))
+            assert use is None or use[0] == sent.made.cache
 
 
 _LINE = re.compile(r'#r(\d+)">\d+</a><b>[a-z]*</b><span class="gist">[^<]*</span><span class="badge f-([a-z-]+)">')
