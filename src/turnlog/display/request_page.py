@@ -53,28 +53,49 @@ def request_page(store: Store, session_id: str, n: int, ways: Ways) -> Iterator[
     and CorruptRecord if nothing of the session can be read, before anything is yielded."""
     listed = requests_of(store, session_id)  # which names what is damaged
     store = ReadingStore(as_kept(store), lambda problem: None)
-    answered = listed.of(n)
+    around = _around(listed, listed.of(n))
     title = store.info(session_id).title or session_id
-    return _request_page(PageLinks(store, session_id, ways), listed, answered, title)
+    return _request_page(PageLinks(store, session_id, ways), around, title)
 
 
-def _request_page(page: PageLinks, listed: RequestList, answered: AnsweredRequest, title: str) -> Iterator[Markup]:
+class _Around(Struct, frozen=True):
+    """A request and those around it: of a long session, the others need not be in memory. `earlier` is the one before
+    it for the same model."""
+
+    answered: AnsweredRequest
+    total: int
+    before: AnsweredRequest | None
+    after: AnsweredRequest | None
+    earlier: AnsweredRequest | None
+    problems: tuple[Problem, ...]
+
+
+def _around(listed: RequestList, answered: AnsweredRequest) -> _Around:
+    i, requests = answered.number - 1, listed.requests
+    name = model_name(answered.model)
+    earlier = next((each for each in reversed(requests[:i]) if model_name(each.model) == name), None)
+    after = requests[i + 1] if i + 1 < len(requests) else None
+    return _Around(answered, len(requests), requests[i - 1] if i else None, after, earlier, listed.problems)
+
+
+def _request_page(page: PageLinks, around: _Around, title: str) -> Iterator[Markup]:
+    answered = around.answered
     yield head(f"Request {answered.number}: {title}", page.ways)
     yield from opening(page.ways)
     yield start("main", class_="asked")
-    yield from _heading(page, listed, answered, title)
+    yield from _heading(page, around, title)
     try:
         past = PastRequest(page.store, page.id, answered)
         prepared, is_long = past.request, answered.made_of > _MOST
         breakdown = None if is_long else past.session.window.breakdown(past.target)
         explanation = None if is_long else past.session.explain(target=past.target)
         _ = prepared.json(), prepared.edits, prepared.losses
-        # A request of another size was made smaller for itself alone: it cannot be compared, which takes long to find.
-        use = _cache_use(past, listed) if breakdown is None or prepared.tokens == breakdown.tokens else None
+        # A request of another size was made smaller for itself alone, and cannot be compared.
+        use = _cache_use(past, around.earlier) if breakdown and prepared.tokens == breakdown.tokens else None
     except TurnlogError as error:
         yield tag("p", text(f"This request cannot be made again: {error}"), class_="badge bad")
     else:
-        yield from _doubts(past, listed)
+        yield from _doubts(past, around.problems)
         yield from _window(past, breakdown)
         yield from _cache(page, past, use)
         if explanation is not None:
@@ -85,15 +106,15 @@ def _request_page(page: PageLinks, listed: RequestList, answered: AnsweredReques
     yield foot()
 
 
-def _heading(page: PageLinks, listed: RequestList, answered: AnsweredRequest, title: str) -> Iterator[Markup]:
-    before, after = answered.number - 2, answered.number
+def _heading(page: PageLinks, around: _Around, title: str) -> Iterator[Markup]:
+    answered = around.answered
     ways = [tag("a", text(title, one_line=True), href=page.ways.session(page.id)), page.requests_link()]
-    if before >= 0:
-        ways.append(page.request(listed.requests[before].n, f"← Request {before + 1:,}", rel="prev"))
-    if after < len(listed.requests):
-        ways.append(page.request(listed.requests[after].n, f"Request {after + 1:,} →", rel="next"))
+    if around.before is not None:
+        ways.append(page.request(around.before.n, f"← Request {around.before.number:,}", rel="prev"))
+    if around.after is not None:
+        ways.append(page.request(around.after.n, f"Request {around.after.number:,} →", rel="next"))
     yield tag("nav", *ways, class_="steps", aria_label="Requests")
-    yield tag("h1", text(f"Request {answered.number:,} of {len(listed.requests):,}: what the model saw"))
+    yield tag("h1", text(f"Request {answered.number:,} of {around.total:,}: what the model saw"))
     facts = [answered.model, f"{day(answered.time)} {clock(answered.time)}"]
     facts += [f"answered after {lasted(answered.seconds)}"] if answered.seconds and answered.seconds >= 0.1 else []
     facts += [] if answered.complete else ["the answer was interrupted"]
@@ -103,7 +124,7 @@ def _heading(page: PageLinks, listed: RequestList, answered: AnsweredRequest, ti
     yield tag("p", words, page.record(answered.n), class_="small")
 
 
-def _doubts(past: PastRequest, listed: RequestList) -> Iterator[Markup]:
+def _doubts(past: PastRequest, problems: tuple[Problem, ...]) -> Iterator[Markup]:
     """What a reader has to know to trust the page: who made the request, and what was damaged."""
     bill, session = past.answered.usage_record, past.session
     own = session.configuration.environment is not None or (bill is not None and bill.counted is not None)
@@ -120,7 +141,7 @@ def _doubts(past: PastRequest, listed: RequestList) -> Iterator[Markup]:
         )
     if past.target.doubt:
         yield tag("p", text(past.target.doubt), class_="small")
-    yield from _damage((*listed.problems, *past.problems))
+    yield from _damage((*problems, *past.problems))
 
 
 # -- what fills the window -------------------------------------------------------------------------
@@ -242,10 +263,7 @@ class _Repeated(Struct, frozen=True):
     why: str
 
 
-def _cache_use(past: PastRequest, listed: RequestList) -> _Repeated | None:
-    answered = past.answered
-    earlier = listed.requests[: answered.number - 1]
-    before = next((each for each in reversed(earlier) if model_name(each.model) == model_name(answered.model)), None)
+def _cache_use(past: PastRequest, before: AnsweredRequest | None) -> _Repeated | None:
     found = past.cache_use(before) if before is not None else None
     if found is None or before is None:
         return None
