@@ -12,7 +12,7 @@ from .._platform.times import clock, day
 from .._platform.units import counted, lasted
 from ..errors import TurnlogError
 from ..log.origins import BEGINNING, origin_of
-from ..log.store import Problem, Store
+from ..log.store import Problem, SessionInfo, Store
 from ..log.usage import summed
 from ..models.catalog import model_name
 from ..models.pricing import Cost, cost
@@ -205,10 +205,14 @@ def _colour(kind: str) -> str:
 
 def window_use(store: Store, session_id: str, ways: Ways) -> Iterator[Markup]:
     """What fills the window of a session now, the decisions in force, and the way to its requests. Raises
-    SessionNotFound, CorruptRecord."""
+    SessionNotFound, and CorruptRecord if nothing of it can be read, before anything is yielded."""
     problems: list[Problem] = []
     store = ReadingStore(as_kept(store), problems.append)
-    page, info = PageLinks(store, session_id, ways), store.info(session_id)
+    return _window_use(PageLinks(store, session_id, ways), store.info(session_id), problems)
+
+
+def _window_use(page: PageLinks, info: SessionInfo, problems: list[Problem]) -> Iterator[Markup]:
+    store, session_id = page.store, page.id
     yield tag("h2", text("Window now"))
     try:
         if info.records > _MOST:
