@@ -1,4 +1,4 @@
-"""Small things about texts: on one line, URLs without their passwords, byte order marks, how to install an extra."""
+"""Small things about texts: their beginnings, URLs without passwords, byte order marks, how to install an extra."""
 
 from __future__ import annotations
 
@@ -61,3 +61,10 @@ def install_extra(extra: str) -> str:
     """How to install an optional dependency of turnlog, for the end of a sentence. No index of packages has turnlog, so
     it is installed from a clone, as README.md says."""
     return f"pip install '.[{extra}]' in your clone of turnlog"
+
+
+def shorten(text: str, *, characters: int = 400, lines: int = 6) -> str:
+    """`text`, or its beginning and the number of characters left out."""
+    short = "\n".join(text[:characters].splitlines()[:lines])
+    left = len(text) - len(short)
+    return short if not text[len(short) :].strip() else f"{short} … [{left:,} more characters]"

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from .._platform.units import counted
+from ..display.request_words import cache_words
 from ..session.caches import CacheOutcome, CacheReport
 from .arguments import AN_ID, add_command
 from .stores import opened
@@ -52,10 +53,4 @@ def _table(requests: Sequence[CacheOutcome]) -> Any:
         Column("EXPECTED", ["-" if each.expected is None else f"{each.expected:,}" for each in requests], 9, ">"),
         Column("WRITTEN", [f"{each.written:,}" for each in requests], 9, ">"),
     ]
-    return laid_out(columns, "WHY", [_why(each) for each in requests])
-
-
-def _why(request: CacheOutcome) -> str:
-    """What changed since the request before, and what the provider says."""
-    changed = f"{request.changed}: {request.why}" if request.changed and request.why else request.changed or request.why
-    return "; ".join(filter(None, (changed, request.reason and f"the provider says {request.reason}")))
+    return laid_out(columns, "WHY", [cache_words(each) for each in requests])

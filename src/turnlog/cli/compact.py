@@ -6,14 +6,16 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from .._platform.units import counted
+from ..display.request_words import fates, saving, span
 from ..log.actions import SHRINKING
 from ..log.records import Decision
 from ..session.compactor import Compaction
+from ..session.targets import usual_target
 from ..view.explain import Ruling
 from .arguments import AN_ID, add_command, number
-from .decisions import decision_json, decision_lines, fates, saving, span
+from .decisions import decision_json, decision_lines
 from .stores import opened_session
-from .targets import add_target, add_terms, target_of, usual_target
+from .targets import add_target, add_terms, target_of
 from .terminal import out_json, out_line, out_lines, say
 
 

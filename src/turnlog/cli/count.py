@@ -12,11 +12,11 @@ from msgspec.structs import asdict
 from ..errors import InputError
 from ..providers.recognise import provider_of
 from ..requests.count import TokenCount, count, count_conversation
+from ..session.targets import last_model
 from ..view.fold import select
 from .arguments import add_command
 from .documents import document
 from .request import session_of
-from .targets import last_model
 from .terminal import out_json, out_line
 
 _NO_MODEL = "{}: no model is named; add --model MODEL"

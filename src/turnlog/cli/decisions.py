@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from operator import attrgetter
-from typing import Any, get_args
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from .._platform.units import counted
+from ..display.request_words import saving, span
 from ..errors import InputError
-from ..log.actions import HIDING
-from ..log.records import Decision
 from ..log.store import Store
 from ..view.decisions import Rewinds
-from ..view.explain import Account, Explanation, Fate, Ruling
+from ..view.explain import Explanation, Ruling
 from ..view.turns import turn_spans
 from .tables import folded
-
-
-def fates(accounts: Iterable[Account]) -> str:
-    """The number of messages, and how many were kept, masked, left out and so on."""
-    counts = Counter(account.fate for account in accounts)
-    parts = ", ".join(f"{counts[fate]:,} {fate}" for fate in get_args(Fate) if counts[fate])
-    return f"{counted(counts.total(), 'message')}: {parts}" if parts else "no messages"
-
-
-def newest_of(numbers: Sequence[int]) -> str:
-    """The decision that says how a message is shown now, and the one that changed it first (`Account.by`)."""
-    return f"{numbers[-1]}, first {numbers[0]}" if len(numbers) > 1 else str(numbers[0])
 
 
 def rewinds_of(store: Store, session_id: str) -> Rewinds:
@@ -41,36 +26,6 @@ def turn_span(store: Store, session_id: str, turn: int, last: int) -> tuple[int,
     if abs(turn) > len(spans):
         raise InputError(f"--turn: session {session_id!r} has {counted(len(spans), 'turn')}, none with number {turn}")
     return spans[turn - 1 if turn > 0 else turn]
-
-
-def saving(before: int, after: int) -> str:
-    """The size of a request before and after a decision, in tokens."""
-    return f"{before:,} -> {after:,} tokens"
-
-
-def span(ruling: Ruling, rulings: Iterable[Ruling]) -> str:
-    """The records that a decision covers, as text; `rulings` are all decisions of the session."""
-    decision = ruling.decision
-    if not decision.last:
-        return ""
-    if decision.first != decision.last:
-        return f"records {decision.first} to {decision.last}"
-    summary = _summary_that_leaves(ruling, rulings) if decision.action in HIDING else None
-    # A summary is shown at the position of one of the records that it covers.
-    return f"summary of records {summary.first} to {summary.last}" if summary else f"record {decision.first}"
-
-
-def _summary_that_leaves(ruling: Ruling, rulings: Iterable[Ruling]) -> Decision | None:
-    """The earlier decision whose summary this one leaves out, if this one covers only the position of that summary."""
-    standing = ruling.decision.detail.get("standing", ())
-    for earlier in sorted(rulings, key=attrgetter("n"), reverse=True):
-        in_force = (
-            earlier.n < ruling.n and (not earlier.ended_by or earlier.ended_by > ruling.n) and earlier.n not in standing
-        )
-        detail = earlier.decision.detail
-        if in_force and detail.get("replacement") and detail.get("at", earlier.n) == ruling.decision.first:
-            return earlier.decision
-    return None
 
 
 def decision_lines(rulings: Sequence[Ruling], explanation: Explanation) -> Iterator[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .._platform.stdlib import quiet_log
+from .._platform.texts import shorten
 from ..agent import FunctionTool, Question, run
 from ..errors import StoreError
 from ..importers import read_file
@@ -33,7 +34,7 @@ from ..stores import open_store
 from ..view.types import Edit, Loss
 from .arguments import add_command
 from .show import lines
-from .terminal import out, shorten
+from .terminal import out
 
 _TOOL_MODULE = "turnlog.cli.demo_tool"  # run as a program, so given by name
 

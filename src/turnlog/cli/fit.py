@@ -6,11 +6,11 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from .._platform.units import counted
+from ..display.request_words import change_lines
 from ..log.budget import PRESETS
 from ..requests.fit import fit
 from .arguments import add_command, number
 from .documents import json_object
-from .request import change_lines
 from .targets import PROVIDER_OF_BODY
 from .terminal import as_json, out_bytes, say
 

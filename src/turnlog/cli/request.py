@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .._platform.alike import grouped
 from .._platform.texts import without_password
 from .._platform.units import counted
-from .._platform.visible import visible
+from ..display.request_words import changes, gist, request_changes
 from ..errors import SessionNotFound
 from ..importers import read_file
 from ..importers.protocol import Origin, origin_name
 from ..importers.sync.session import sync_session
-from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..log.store import Store
 from ..models.makers import PROVIDER_ROWS
 from ..models.target import Target
@@ -28,13 +25,12 @@ from ..requests.standalone import aimed
 from ..session.session import Session
 from ..stores import MemoryStore
 from ..stores.ids import session_named
-from ..view.types import Edit, Loss
 from .arguments import add_command
 from .drawing import clipped
 from .stores import is_missing, opened, place
 from .tables import folded, terminal_width
 from .targets import SERVER_OF_BODY, add_terms
-from .terminal import as_json, out_bytes, out_json, out_lines, say, shorten, stdin_bytes
+from .terminal import as_json, out_bytes, out_json, out_lines, say, stdin_bytes
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -61,7 +57,7 @@ def _request(arguments: Namespace) -> int:
         body = None if arguments.explain else as_json(prepared.body, indent=2)  # reads images from the store
     if body is not None:
         out_bytes([body.encode("utf-8"), b"\n"])
-        for line in _change_lines(prepared, arguments.source):
+        for line in request_changes(prepared, arguments.source):
             say(line)
         say(_counts(prepared))
     elif arguments.json:
@@ -132,37 +128,10 @@ def _target(session: Session, provider: str, model: str, server: str) -> Target:
     return target
 
 
-def changes(prepared: Request) -> list[tuple[str, Edit | Loss]]:
-    """Edits, then losses, each with the word for it."""
-    return [("edit", edit) for edit in prepared.edits] + [("loss", loss) for loss in prepared.losses]
-
-
-def change_lines(changed: Iterable[tuple[str, Edit | Loss]]) -> Iterator[str]:
-    """Changes, each with the word for it, as lines; many that are alike share a line."""
-    found = ((word, f"{change.kind}: {change}", change.records) for word, change in changed)
-    for word, what, records in grouped(found):
-        yield visible(f"{word} {what}" + (f" ({records})" if records else ""), one_line=True)
-
-
 def _counts(prepared: Request) -> str:
     target = prepared.target
     done = f"{counted(len(prepared.view), 'message')}, {counted(len(prepared.edits), 'edit')}"
     return f"{target.provider} {target.model}: {done}, {counted(len(prepared.losses), 'loss')}"
-
-
-def _change_lines(prepared: Request, source: str) -> Iterator[str]:
-    """One line for each kind of change. A long session has hundreds of decisions of one kind that still hide something:
-    the newest gets a line, the others share a line."""
-    decided = [edit for edit in prepared.edits if edit.through]
-    newest = {edit.kind: edit for edit in decided}
-    for kind, number in Counter(edit.kind for edit in decided).items():
-        if number > 1:
-            yield f"edit {kind}: by {counted(number - 1, 'earlier decision')}, see `turnlog why {source}`"
-    for edit in newest.values():
-        numbers = ", ".join(map(str, edit.records))
-        where = f"record {numbers}" if edit.records == (edit.through,) else f"records {numbers} to {edit.through}"
-        yield visible(f"edit {edit.kind}: {edit} ({where})", one_line=True)
-    yield from change_lines(each for each in changes(prepared) if not (isinstance(each[1], Edit) and each[1].through))
 
 
 def _explained(prepared: Request, source: str) -> Iterator[str]:
@@ -172,22 +141,4 @@ def _explained(prepared: Request, source: str) -> Iterator[str]:
         numbers = ",".join(map(str, shown.records)) or "-"
         line = f"{numbers:>9}  {shown.message.role:<9}  {shown.treatment:<11}  {gist(shown.message)}"
         yield (clipped(line, room) if room else line).rstrip()
-    yield from (part for line in _change_lines(prepared, source) for part in folded(line, 2))
-
-
-def gist(message: Message, *, characters: int = 100) -> str:
-    """A message on one line, shortened."""
-    words = " ".join(" ".join(map(_word, message.parts)).split())
-    return shorten(words, characters=characters)
-
-
-def _word(part: Part) -> str:
-    match part:
-        case Text(text=text):
-            return text[:1_000]
-        case ToolCall(name=name):
-            return f"[calls {name}]"
-        case ToolResult(name=name, outcome=outcome):
-            return f"[result {name} {outcome}]"
-        case _:
-            return f"[{type(part).__name__.lower()}]"
+    yield from (part for line in request_changes(prepared, source) for part in folded(line, 2))

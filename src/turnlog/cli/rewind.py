@@ -7,17 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .._platform.units import counted
+from ..display.request_words import gist, saving
 from ..errors import InputError
 from ..log.records import Decision, Record
 from ..session.history_edits import Rewind
+from ..session.targets import usual_target
 from ..view.explain import Explanation
 from .arguments import AN_ID, add_command, number
-from .decisions import saving
 from .drawing import clipped
-from .request import gist
 from .stores import opened_session
 from .tables import folded
-from .targets import usual_target
 from .terminal import out_json, out_line, out_lines, say
 
 _GONE = ("left out", "rewound", "summarised")

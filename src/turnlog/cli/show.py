@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from .._platform.texts import shorten
 from .._platform.times import TIMES, since
 from .._platform.units import counted
 from .._platform.visible import visible
@@ -32,7 +33,7 @@ from .decisions import rewinds_of, turn_span
 from .stores import is_writable, opened
 from .tables import table, terminal_width
 from .talk import show_talk
-from .terminal import out, out_bytes, out_json, out_line, out_lines, paged, say, shorten
+from .terminal import out, out_bytes, out_json, out_line, out_lines, paged, say
 
 # -- turns -----------------------------------------------------------------------------------------
 #

@@ -6,14 +6,10 @@ from argparse import ArgumentParser, Namespace
 
 from ..errors import InputError
 from ..log.budget import PRESETS
-from ..log.records import MessageRecord, UsageRecord
-from ..models.catalog import find_model
-from ..models.makers import PROVIDER_ROWS, makers
 from ..models.target import Target
 from ..providers import PROVIDERS
-from ..providers.protocol import Parsed
-from ..requests.standalone import aimed
 from ..session.session import Session
+from ..session.targets import chosen_target
 from .arguments import number
 from .terminal import say
 
@@ -48,7 +44,7 @@ def target_of(session: Session, arguments: Namespace) -> Target:
 
     Raises InputError if the provider cannot be determined, UnknownProvider.
     """
-    target = _target(session, arguments.to, arguments.model, arguments.server)
+    target = chosen_target(session, arguments.to, arguments.model, arguments.server)
     if target is None and arguments.model:
         raise InputError(f"the provider of the model {arguments.model!r} is not known; add --to PROVIDER")
     if target is None:
@@ -58,37 +54,3 @@ def target_of(session: Session, arguments: Namespace) -> Target:
     if target.doubt:
         say(target.doubt)
     return target
-
-
-def usual_target(session: Session) -> Target | None:
-    """The session's target, else that of the model that answered last; None if neither is known."""
-    return _target(session, "", "", "")
-
-
-def _target(session: Session, provider: str, model: str, server: str) -> Target | None:
-    session_target, configuration = session.target, session.configuration
-    if session_target is not None and not provider and not model and not server:
-        return session_target
-    if server and not provider:
-        provider = next(row.maker.imitated for row in PROVIDER_ROWS.values() if row.maker.imitated)
-    if not model and not provider:
-        provider, model = configuration.provider, configuration.model or last_model(session)
-    elif not model and provider == configuration.provider:
-        model = configuration.model
-    if not provider:
-        entry = find_model(model) if model else None
-        maker = makers().get((entry.facts.provider if entry else None) or "")
-        provider = maker.provider if maker else configuration.provider or _billed_by(session, model)
-    return aimed(Parsed(messages=(), configuration=configuration), provider, model, server) if provider else None
-
-
-def _billed_by(session: Session, model: str) -> str:
-    """The provider in the newest usage record of this model, if requests can be made for it."""
-    bills = (record.body for record in reversed(session.history()) if isinstance(record.body, UsageRecord))
-    return next((bill.provider for bill in bills if bill.model == model and bill.provider in PROVIDERS), "")
-
-
-def last_model(session: Session) -> str:
-    """The last model named in the log, else ""; an imported transcript has no configured model."""
-    bodies = (record.body for record in reversed(session.history()))
-    return next((body.model for body in bodies if isinstance(body, (MessageRecord, UsageRecord)) and body.model), "")

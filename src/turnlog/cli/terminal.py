@@ -171,11 +171,6 @@ def asked_secret(prompt: str, option: str, otherwise: str, *, twice: bool = Fals
     return secret
 
 
-def shorten(text: str, *, characters: int = 400, lines: int = 6) -> str:
-    """`text`, or its beginning and the number of characters left out."""
-    short = "\n".join(text[:characters].splitlines()[:lines])
-    left = len(text) - len(short)
-    return short if not text[len(short) :].strip() else f"{short} … [{left:,} more characters]"
 
 
 def is_terminal(stream: IO[Any] | None) -> bool:

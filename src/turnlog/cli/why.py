@@ -6,20 +6,21 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..display.request_words import fates, gist, newest_of, saving
 from ..errors import InputError
 from ..log.messages import Message
 from ..log.records import Decision, Note, Record
 from ..log.texts import leaf_parts
 from ..session.answer import RESPONSE
 from ..session.session import Session
+from ..session.targets import usual_target
 from ..view.explain import Account, Explanation
 from ..view.fold import select
 from .arguments import add_command
-from .decisions import decision_json, decision_lines, fates, newest_of, saving
+from .decisions import decision_json, decision_lines
 from .drawing import clipped
-from .request import gist, session_of
+from .request import session_of
 from .tables import Column, folded, laid_out
-from .targets import usual_target
 from .terminal import out_json, out_line, out_lines, paged
 
 

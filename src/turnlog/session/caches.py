@@ -72,15 +72,16 @@ class CacheReport:
         return f"CacheReport({self._id!r})"
 
     def __iter__(self) -> Iterator[CacheOutcome]:
-        return map(_outcome, self._store.of_kinds(self._id, ("usage",)))
+        return map(outcome_of, self._store.of_kinds(self._id, ("usage",)))
 
     @property
     def last(self) -> CacheOutcome | None:
         """The request that was billed last; None if none was."""
-        return next(map(_outcome, self._store.of_kinds(self._id, ("usage",), reverse=True)), None)
+        return next(map(outcome_of, self._store.of_kinds(self._id, ("usage",), reverse=True)), None)
 
 
-def _outcome(record: Record) -> CacheOutcome:
+def outcome_of(record: Record) -> CacheOutcome:
+    """What a usage record says of the cache."""
     bill = record.body
     assert isinstance(bill, UsageRecord)
     size, cache_read = bill.usage.window or bill.usage.input, bill.cache or CacheRead()
