@@ -16,9 +16,9 @@ from typing import Any
 
 from msgspec.structs import replace
 from playwright.sync_api import sync_playwright
-from screens import home_of_agents
 
 import turnlog
+from screens import home_of_agents
 from turnlog.display.past_request import requests_of
 from turnlog.importers import read_sessions
 from turnlog.importers.discovery import discover
@@ -53,7 +53,12 @@ class Timed(StoreWrapper):
 
 WORK = (
     ("Uploads of labels over 5 MB fail now and then. Find out why.", "upload.py", "timeout=5", "timeout=30"),
-    ("Right. Now retry what failed, but never twice at once.", "retry.py", "for each in failed:", "for each in waiting():"),
+    (
+        "Right. Now retry what failed, but never twice at once.",
+        "retry.py",
+        "for each in failed:",
+        "for each in waiting():",
+    ),
     ("The tests take three minutes. Why?", "conftest.py", 'scope="function"', 'scope="session"'),
     ("Write the customs form for parcels to Norway, too.", "customs.py", "EU | {'CH'}", "EU | {'CH', 'NO'}"),
     ("What did we decide about weights? Round them up.", "weights.py", "round(grams)", "ceil(grams / 10) * 10"),
@@ -100,7 +105,13 @@ def answer(session: Any, turn: Any, parts: list[Any], cached: int) -> int:
         for part in parts
     ]
     usage = {"input_tokens": 12, "cache_read_input_tokens": read, "cache_creation_input_tokens": max(0, size - read)}
-    body = {"id": f"msg_{session.log.message_count}", "type": "message", "role": "assistant", "model": MODEL, "content": content}
+    body = {
+        "id": f"msg_{session.log.message_count}",
+        "type": "message",
+        "role": "assistant",
+        "model": MODEL,
+        "content": content,
+    }
     stop = "tool_use" if isinstance(parts[0], ToolCall) else "end_turn"
     turn.receive({**body, "stop_reason": stop, "usage": {**usage, "output_tokens": 180}})
     return int(size)
@@ -144,7 +155,9 @@ def main() -> None:
             browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
             for name, page, width, height, scheme in pictures(store):
                 size: Any = {"width": width, "height": height}
-                view = browser.new_context(viewport=size, color_scheme="dark" if scheme == "dark" else "light").new_page()
+                view = browser.new_context(
+                    viewport=size, color_scheme="dark" if scheme == "dark" else "light"
+                ).new_page()
                 view.goto(f"{address}/?token=secret")
                 view.goto(address + page)
                 if view.locator("[data-load]").count():

@@ -171,8 +171,6 @@ def asked_secret(prompt: str, option: str, otherwise: str, *, twice: bool = Fals
     return secret
 
 
-
-
 def is_terminal(stream: IO[Any] | None) -> bool:
     """Whether this stream is a terminal."""
     with suppress(OSError, ValueError):

@@ -94,9 +94,7 @@ class ConversationWriter:
     def _said(self, told: Description, items: list[TalkItem]) -> Iterator[Markup]:
         """A message: its texts, its calls with their results, whatever else it has."""
         if not items:  # results, which stand with their calls; for who follows a link
-            yield tag(
-                "p", *self._number(told), text("results, with their calls"), *self._marks(told), class_="event log"
-            )
+            yield self._line([text("results, with their calls")], [], told, "event log")
             return
         speaks, is_first = any(item.kind in ("user", "assistant") for item in items), True
         for item in items:
