@@ -69,6 +69,7 @@ COMMANDS: list[tuple[str, ...]] = [
         for name, *words in _EACH
     ),
     ("serve", "--port", "none"),
+    ("site", "pages"),
     ("mcp", "--titles"),
     ("mcp", "--install", "claude", "--print"),
     ("keep", "every"),

@@ -25,6 +25,7 @@ COMMANDS = {
     "show": ("show", "show what was said and done in a session"),
     "diff": ("diff", "show how a session changed files"),
     "serve": ("serve", "look at sessions in a browser, as they grow"),
+    "site": ("site", "write the pages of all sessions into a folder"),
     "search": ("search", "find words in the messages and other records of one session, or of all"),
     "errors": ("errors", "list the calls of a session that failed, and whether that was mended"),
     "memory": (
@@ -78,6 +79,7 @@ EXAMPLES = {
     "show": ("show latest --turn 1 --full", "show --tools --all --since 7d"),
     "diff": ("diff latest", "diff latest --stat"),
     "serve": ("serve --open", "serve --discover"),
+    "site": ("site pages --open", "site pages --redact"),
     "search": ("search timeout", "search 'connection ref*' --since yesterday"),
     "errors": ("errors latest", "errors latest --open"),
     "memory": ("memory latest", "memory latest --kind file"),

@@ -20,7 +20,7 @@ _turnlog_words() {
     done
 }
 _turnlog_commands() {
-    _turnlog_words chat import ls fork rename rm show diff serve search errors memory recall mcp handoff request context compact undo why rewind check fit count cache models export visualize gc keep verify doctor scan scrub salvage pack copy rekey config completion demo help
+    _turnlog_words chat import ls fork rename rm show diff serve site search errors memory recall mcp handoff request context compact undo why rewind check fit count cache models export visualize gc keep verify doctor scan scrub salvage pack copy rekey config completion demo help
 }
 _turnlog() {
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= i
@@ -61,6 +61,7 @@ _turnlog() {
         'diff --root') _turnlog_files; return ;;
         'serve --discover') _turnlog_files ;;
         'serve --port') :; return ;;
+        'site --requests') :; return ;;
         'search --session') _turnlog_ids; return ;;
         'search --role') :; return ;;
         'search --tool') :; return ;;
@@ -139,6 +140,7 @@ _turnlog() {
         'diff -'*) _turnlog_words --help --turn --rewound --stat --root --json --store --key ;;
         'diff '*) _turnlog_ids ;;
         'serve -'*) _turnlog_words --help --discover --port --open --new-token --store --key ;;
+        'site -'*) _turnlog_words --help --redact --requests --open --store --key ;;
         'search -'*) _turnlog_words --help --session --role --tool --label --since --until --limit --json --store --key ;;
         'errors -'*) _turnlog_words --help --open --json --store --key ;;
         'errors '*) _turnlog_ids ;;

@@ -25,6 +25,7 @@ _turnlog_commands() {
         'show:show what was said and done in a session'
         'diff:show how a session changed files'
         'serve:look at sessions in a browser, as they grow'
+        'site:write the pages of all sessions into a folder'
         'search:find words in the messages and other records of one session, or of all'
         'errors:list the calls of a session that failed, and whether that was mended'
         'memory:list the files, commands, errors and other things of a session, and what became of them'
@@ -98,6 +99,7 @@ _turnlog() {
         'diff --root') _turnlog_files; return ;;
         'serve --discover') _turnlog_files ;;
         'serve --port') :; return ;;
+        'site --requests') :; return ;;
         'search --session') _turnlog_ids; return ;;
         'search --role') :; return ;;
         'search --tool') :; return ;;
@@ -176,6 +178,7 @@ _turnlog() {
         'diff -'*) _turnlog_words --help --turn --rewound --stat --root --json --store --key ;;
         'diff '*) _turnlog_ids ;;
         'serve -'*) _turnlog_words --help --discover --port --open --new-token --store --key ;;
+        'site -'*) _turnlog_words --help --redact --requests --open --store --key ;;
         'search -'*) _turnlog_words --help --session --role --tool --label --since --until --limit --json --store --key ;;
         'errors -'*) _turnlog_words --help --open --json --store --key ;;
         'errors '*) _turnlog_ids ;;
