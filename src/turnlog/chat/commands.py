@@ -12,11 +12,11 @@ from .._platform.units import counted
 from ..display.wording import in_short
 from ..errors import InputError
 from ..export import FORMATS, save
-from ..importers.titles import shown_title
 from ..log.messages import Message, Text, ToolCall, ToolResult, text_of
 from ..log.records import Note
 from ..models.makers import maker_of
 from ..models.target import Target
+from ..session.titles import shown_title
 from ..stores.ids import session_named, short_ids
 from ..view.breakdown import Breakdown
 from ..view.decisions import Rewinds, active_decisions

@@ -21,12 +21,12 @@ from ..chat.choice import Choice, choice_for, chosen
 from ..chat.conversation import Chat, busy_in_words
 from ..chat.plain import answer_once
 from ..errors import InputError, RunnerError, SessionNotFound, StoreError
-from ..importers.titles import shown_title
 from ..log.records import MessageRecord, PartialAnswer
 from ..log.store import LATEST, Store
 from ..runners.programs.runner import PROGRAMS
 from ..session import Session
 from ..session.open import open as open_session
+from ..session.titles import shown_title
 from ..stores import default_path
 from ..stores.ids import session_named, short_ids
 from .arguments import AN_ID, add_command

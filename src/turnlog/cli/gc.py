@@ -13,9 +13,9 @@ from .._platform.times import day
 from .._platform.units import AGES, SIZES, counted, old_max_size, read_age, read_size, size_text
 from .._platform.visible import visible
 from ..errors import InputError
-from ..importers.titles import shown_title
 from ..log.store import Store
 from ..session.collect import collect, limits_of
+from ..session.titles import shown_title
 from ..stores.ids import families, short_ids
 from ..stores.retention import Collected, Limits
 from .arguments import add_command, checked, number

@@ -13,9 +13,9 @@ import msgspec
 from .._platform.times import ago
 from .._platform.units import counted
 from .._platform.visible import visible
-from ..importers.titles import shown_title
 from ..log.store import Store
 from ..memory.recall import MAX_TOKENS, Recalled, quoted, recall
+from ..session.titles import shown_title
 from ..stores.ids import short_ids
 from .arguments import add_command, add_labels, number
 from .drawing import clipped, colours

@@ -16,9 +16,9 @@ from .._platform.times import TIMES, ago, since, until
 from .._platform.units import counted
 from .._platform.visible import columns_of, visible
 from ..errors import InputError, SessionNotFound
-from ..importers.titles import shown_title
 from ..log.codec import KINDS
 from ..log.store import LATEST, Hit, Store
+from ..session.titles import shown_title
 from ..stores.ids import session_named, short_ids
 from ..stores.words import Finder, parse_query
 from ..view.decisions import Rewinds

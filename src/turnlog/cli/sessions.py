@@ -16,11 +16,11 @@ from .._platform.visible import visible
 from ..config.settings import SOURCES
 from ..display.wording import at_least
 from ..errors import CorruptRecord, SessionNotFound
-from ..importers.titles import shown_title
 from ..log.bills import Bills, added, total_usage
 from ..log.store import SessionFacts, SessionInfo, Store
 from ..models.pricing import dollars, total_cost
 from ..session.reader import source_of, was_resumed
+from ..session.titles import shown_title
 from ..stores import PastDamage
 from ..stores.ids import Family, families, new_id, short_ids
 from ..stores.labels import OF_TRANSPORT, facts_of

@@ -10,7 +10,7 @@ from typing import Any
 from .._platform.times import ago
 from .._platform.units import counted
 from .._version import __version__
-from ..importers.titles import shown_title
+from ..session.titles import shown_title
 from ..stores.ids import families, short_ids
 from .arguments import COMMANDS, add_command
 from .drawing import clipped

@@ -15,9 +15,9 @@ from typing import Any
 
 from .._platform.lazy import lazy_pattern
 from ..providers.anthropic import PROVIDER
+from ..session.titles import title_from
 from .fields import Fields, kind_of
 from .protocol import Imported, Origin, hashed_id, with_subagents
-from .titles import title_from
 from .transcript import Line, Transcript
 from .writing import Handler, SessionWriter
 

@@ -17,11 +17,11 @@ from ..log.records import Body, Decision, MessageRecord, Note, PartialAnswer, Se
 from ..log.store import Draft
 from ..log.usage import Usage, is_uncounted, tokens_billed
 from ..providers.protocol import Reply
+from ..session.titles import title_of
 from .edits import KnownChange, record_call
 from .file_changes import ChangedFiles
 from .protocol import Damage, Imported, Lost, session_id_of
 from .repeats import result_text, without_repeats
-from .titles import title_of
 from .transcript import Transcript
 from .unread import is_hollow, named, unread, unread_keys
 

@@ -14,10 +14,10 @@ from ..errors import FormatError
 from ..log.messages import text_of
 from ..log.records import MessageRecord, PartialAnswer, UsageRecord
 from ..providers.google import PROVIDER
+from ..session.titles import title_from
 from .drafting import Drafting
 from .json_values import mapping, objects, without
 from .protocol import Imported, Origin, hashed_id
-from .titles import title_from
 from .transcript import Line, Transcript
 
 _ANSWERED = frozenset({"usageMetadata", "modelVersion", "responseId", "error"})

@@ -15,6 +15,7 @@ from .._platform.lazy import lazy_pattern
 from ..log.messages import Media, Message, Text
 from ..log.records import MessageRecord
 from ..session.inputs import media_of
+from ..session.titles import title_from
 from ..tokens.dimensions import image_type
 from ..trajectory.recording import answer_note, header, image_record, question, said, step_note
 from ..trajectory.trajectory import Trajectory
@@ -23,7 +24,6 @@ from ..trajectory.values import Turn
 from .drafting import Drafting
 from .json_values import word
 from .protocol import Imported, Origin, digest_of
-from .titles import title_from
 from .transcript import Transcript
 
 _FORMAT = "trajectory"

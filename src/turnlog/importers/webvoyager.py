@@ -18,11 +18,11 @@ from ..errors import ImportFailed
 from ..log.messages import text_of
 from ..log.records import MessageRecord
 from ..providers.openai_chat import PROVIDER
+from ..session.titles import title_from
 from .drafting import Drafting
 from .json_values import items, within, word
 from .messages import read_message
 from .protocol import Imported, Origin, contents
-from .titles import title_from
 from .transcript import Transcript
 
 _NAME = "interact_messages.json"

@@ -14,7 +14,6 @@ from .._platform.lazy import lazy_pattern
 from .._platform.units import counted
 from .._platform.visible import visible
 from ..errors import InputError
-from ..importers.titles import shown_title
 from ..log.messages import Text, ToolCall, ToolResult
 from ..log.records import Record
 from ..log.store import Hit, Store
@@ -22,6 +21,7 @@ from ..memory.recall import QUOTED, Recalled, quoted, recall
 from ..redaction import Redactor
 from ..redaction.drafts import redacted
 from ..session.read_back import pieces, read_back
+from ..session.titles import shown_title
 from ..stores.search import Search
 from ..stores.words import role_and_text
 from ..stores.wrapper import PastDamage

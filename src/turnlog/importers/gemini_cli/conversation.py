@@ -14,12 +14,12 @@ from ...log.messages import Message, Outcome, ToolResult, text_of
 from ...log.records import Approval, MessageRecord, ToolFinished, UsageRecord
 from ...log.texts import strings_in
 from ...providers.google import PROVIDER
+from ...session.titles import title_of
 from ..drafting import Drafting
 from ..edits import edited
 from ..file_changes import is_patch
 from ..json_values import mapping, objects, within, without, word
 from ..repeats import is_empty, result_text, without_repeats
-from ..titles import title_of
 from .entries import GeminiEntry
 
 # -- tools -----------------------------------------------------------------------------------------

@@ -26,12 +26,13 @@ from ...log.validation import check_readable
 from ...redaction import Redactor
 from ...redaction.drafts import Cleaned, redacted_bytes, redacted_draft, redacted_drafts, redacted_time
 from ...redaction.redactor import Attentive
-from ...redaction.store import redacted_title
+from ...redaction.store import cut_title, redacted_title
+from ...session.titles import title_from, title_of
 from ...stores.records import blob_names
+from ...view.program_prefaces import request_in
 from .. import Imported
 from ..protocol import hashed_id
-from ..repeats import texts_of
-from ..titles import earlier_titles, title_of
+from ..repeats import result_text, texts_of
 from .own_records import OwnRecords, can_be_renumbered, can_follow, closes_left_open, is_own, unnumbered
 
 # -- growth ----------------------------------------------------------------------------------------
@@ -341,7 +342,7 @@ def _title(current: str, imported: Imported) -> str | None:
         return None
     bodies = (draft.body for draft in imported.drafts)
     said = [body.message for body in bodies if isinstance(body, MessageRecord) and body.message.role == "user"]
-    return imported.title if current in ("", title_of(said), *earlier_titles(said)) else None
+    return imported.title if current in ("", title_of(said), *_earlier_titles(said)) else None
 
 
 def _overlap(store: Store, session_id: str, imported: Imported, redactor: Redactor | None) -> _Overlap:
@@ -512,3 +513,19 @@ def _is_same(record: Record, draft: Draft, *, timed: bool) -> bool:
     if record.body == draft.body and not isinstance(record.body, UnknownRecord):
         return True
     return encode_record(Record(record.n, record.time, draft.body, draft.raw, draft.redacted)) == encode_record(record)
+
+
+def _earlier_titles(messages: Iterable[Message]) -> set[str]:
+    """The titles that earlier versions may have made of the messages up to the first request: the first line that is
+    not markup; for some agents, of those that neither end with a colon nor are a path."""
+    titles: set[str] = set()
+    for message in messages:
+        text = result_text(message.parts)
+        for said in (text, request_in(text)[1]):
+            lines = [line.strip().lstrip("#").strip() for line in said.splitlines()]
+            lines = [line for line in lines if line and not line.startswith("<")]
+            plain = [line for line in lines if not line.endswith(":") and not line.startswith("/")]
+            titles.update(map(cut_title, (*lines[:1], *plain[:1])))
+        if title_from(text) and not text.startswith("<"):
+            break
+    return titles

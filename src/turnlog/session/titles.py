@@ -14,7 +14,6 @@ from ..redaction.store import cut_title
 from ..view.fold import as_shown
 from ..view.program_prefaces import request_in
 from ..view.types import starts_turn
-from .repeats import result_text
 
 _BEGINNING = 8
 """The number of first records that are searched for a session's first words."""
@@ -73,22 +72,6 @@ def title_from(text: str) -> str:
 def _introduces(line: str) -> bool:
     """Whether a line only introduces the request, as templates do: `Implement the following plan:`."""
     return line.endswith(":") and (len(line.split()) <= _SENTENCE or _FOLLOWS.search(line) is not None)
-
-
-def earlier_titles(messages: Iterable[Message]) -> set[str]:
-    """The titles that earlier versions may have made of the messages up to the first request: the first line that is
-    not markup; for some agents, of those that neither end with a colon nor are a path."""
-    titles: set[str] = set()
-    for message in messages:
-        text = result_text(message.parts)
-        for said in (text, request_in(text)[1]):
-            lines = [line.strip().lstrip("#").strip() for line in said.splitlines()]
-            lines = [line for line in lines if line and not line.startswith("<")]
-            plain = [line for line in lines if not line.endswith(":") and not line.startswith("/")]
-            titles.update(map(cut_title, (*lines[:1], *plain[:1])))
-        if title_from(text) and not text.startswith("<"):
-            break
-    return titles
 
 
 def shown_title(store: Store, info: SessionInfo) -> str:

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from turnlog.importers import Imported, read_file
 from turnlog.importers.sync.session import sync_session
-from turnlog.importers.titles import first_words, title_from, title_of
 from turnlog.log.messages import Message, Text
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft
+from turnlog.session.titles import first_words, title_from, title_of
 from turnlog.stores import MemoryStore
 
 ASKED = "why does git status fail?"
