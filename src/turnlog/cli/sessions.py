@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
@@ -14,6 +13,7 @@ from .._platform.times import TIMES, ago, day, since
 from .._platform.units import counted, size_text
 from .._platform.visible import visible
 from ..config.settings import SOURCES
+from ..display.listing import is_in_folder, title_among
 from ..display.wording import at_least
 from ..errors import CorruptRecord, SessionNotFound
 from ..log.bills import Bills, added, total_usage
@@ -92,7 +92,7 @@ def _ls(arguments: Namespace) -> int:
             say(_nothing(arguments))
             return 0
         short = short_ids([row.info.id for row in shown], store.sessions()) if terminal_width() else {}
-        titles = {row.info.id: _title(store, row) for row in shown}
+        titles = {row.info.id: title_among(store, (row.info, *row.folded)) for row in shown}
         with paged():
             out_lines(_table(shown, titles, facts, bills, short, arguments))
             if bills is not None:
@@ -140,21 +140,7 @@ def _has_source(store: Store, session_id: str, source: str) -> bool:
 
 def _is_wanted(facts: SessionFacts, arguments: Namespace) -> bool:
     """Whether a session is of the agent and the folder that were asked for."""
-    if not facts.is_of(arguments.agent or ""):
-        return False
-    if not arguments.folder:
-        return True
-    held = PurePath(facts.folder)
-    wanted = Path(arguments.folder).expanduser().absolute()
-    return bool(facts.folder) and (wanted == held or wanted in held.parents or _has_parts(held, arguments.folder))
-
-
-def _has_parts(folder: PurePath, name: str) -> bool:
-    """Whether folders of a path are called so one after the other; of the last, the beginning will do."""
-    *names, last = PurePath(name.removesuffix("…")).parts or (name,)
-    parts, size = folder.parts, len(names)
-    runs = ((parts[i : i + size], parts[i + size]) for i in range(len(parts) - size))
-    return any(list(run) == names and after.startswith(last) for run, after in runs)
+    return facts.is_of(arguments.agent or "") and (not arguments.folder or is_in_folder(facts.folder, arguments.folder))
 
 
 def _nothing(arguments: Namespace) -> str:
@@ -166,14 +152,6 @@ def _nothing(arguments: Namespace) -> str:
     asked = [f"--{name} {value}" for name in ("agent", "folder") if (value := getattr(arguments, name))]
     asked += [f"--since {day(arguments.since)}"] if arguments.since else []
     return f"no session fits {' '.join(asked)}; `turnlog ls` lists all" if asked else "no sessions yet"
-
-
-def _title(store: Store, row: Family) -> str:
-    """The title of a row: the session's own, else its first words, else that of what is folded under it."""
-    with suppress(SessionNotFound):  # it is deleted just now
-        titles = (shown_title(store, info) for info in (row.info, *row.folded))
-        return next(filter(None, titles), "")
-    return ""
 
 
 def _as_json(store: Store, info: SessionInfo, facts: SessionFacts, bills: dict[str, Bills] | None) -> None:

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from .._platform.given import flag_given, text_given
 from ..errors import CorruptRecord, InputError, LogInconsistent, SessionNotFound
-from ..log.messages import Text, ToolResult
-from ..log.records import Configuration, Decision, MessageRecord, Record, SessionOpened, StreamCheckpoint
+from ..log.messages import Part, Text, ToolCall, ToolResult
+from ..log.records import Configuration, Decision, MessageRecord, PartialAnswer, Record, SessionOpened, StreamCheckpoint
 from ..log.store import RecordStore, SessionInfo, Store
 from ..models.target import Target
 from ..providers import provider
@@ -128,22 +128,59 @@ def tools_over(store: Store, sessions: Iterable[SessionInfo], *, since: str = ""
     """As `SessionLog.tools_used`, over several sessions, only of calls from the time `since` on. A call counts once: a
     fork has those of its parent, and a resumed transcript repeats those of an older one."""
     by_id = {info.id: info for info in store.sessions()}
-    told: set[tuple[str | int, ...]] = set()
+    told: set[int] = set()
 
     def calls() -> Iterator[CallInfo]:
         for session in sorted(sessions, key=lambda info: (info.created, info.id)):
-            found = set()
             with suppress(SessionNotFound):  # deleted meanwhile
                 records = _about_calls(store, session.id)
-                for info in calls_of(records.values()):
-                    answer = getattr(records[info.record].body, "response_id", "")
-                    origin = (answer,) if answer else (made_in(info.record, session, by_id), info.record)
-                    found.add((*origin, info.call.id))
-                    if info.time >= since and (*origin, info.call.id) not in told:
-                        yield _measured(info, records)
-            told.update(found)  # not before its end: within a session, no call is another's copy
+                own = _not_told(records, session, by_id, told, set())
+                yield from (_measured(info, records) for info in own if info.time >= since)
 
     return tools_used(calls())
+
+
+def own_calls(
+    store: Store, session: SessionInfo, by_id: Mapping[str, SessionInfo], told: set[int], own: set[int]
+) -> list[tuple[CallInfo, float]]:
+    """The calls of a session that are not in `told`, with their seconds; their hashes are added to it and to `own`.
+    Asked for all sessions, the oldest first, it gives the calls that `tools_over` counts. Texts are not kept while the
+    log is read. Raises as `Store.of_kinds`."""
+    records = {record.n: _without_texts(record) for record in store.of_kinds(session.id, _ABOUT_CALLS)}
+    calls = _not_told(records, session, by_id, told, own)
+    return [(info, _seconds(info, records) if info.result and not info.synthetic else info.seconds) for info in calls]
+
+
+def _not_told(
+    records: Mapping[int, Record], session: SessionInfo, by_id: Mapping[str, SessionInfo], told: set[int], own: set[int]
+) -> list[CallInfo]:
+    """The calls in these records of a session that are not in `told`. It and `own`, which get them, hold hashes: there
+    may be millions."""
+    calls = []
+    for info in calls_of(records.values()):
+        answer = getattr(records[info.record].body, "response_id", "")
+        origin = (answer,) if answer else (made_in(info.record, session, by_id), info.record)
+        key = hash((*origin, info.call.id))
+        if key not in told:
+            own.add(key)
+            calls.append(info)
+    told.update(own)  # not before its end: within a session, no call is another's copy
+    return calls
+
+
+def _without_texts(record: Record) -> Record:
+    """A record with its calls and results alone, without their contents."""
+    body = record.body
+    if isinstance(body, MessageRecord | PartialAnswer):
+        parts = tuple(filter(None, map(_bare, body.message.parts))) or (Text(""),)
+        body = replace(body, message=replace(body.message, parts=parts))
+    return replace(record, body=body, raw=None)
+
+
+def _bare(part: Part) -> Part | None:
+    if isinstance(part, ToolCall):
+        return replace(part, arguments=None, raw=None)
+    return replace(part, parts=()) if isinstance(part, ToolResult) else None
 
 
 def _about_calls(store: RecordStore, session_id: str) -> dict[int, Record]:
@@ -155,7 +192,7 @@ def _measured(info: CallInfo, records: Mapping[int, Record]) -> CallInfo:
     if not info.result or info.synthetic:
         return info
     record = records[info.result]
-    seconds = info.seconds or seconds_between(info.time, record.time) or 0.0
+    seconds = _seconds(info, records)
     tokens = info.tokens
     if not tokens and record.message is not None:
         result = record.message.parts[info.result_part]
@@ -163,6 +200,10 @@ def _measured(info: CallInfo, records: Mapping[int, Record]) -> CallInfo:
         text = "\n".join(part.text for part in parts if isinstance(part, Text))
         tokens = counter_for("", getattr(records[info.record].body, "model", "")).text(text)
     return replace(info, seconds=seconds, tokens=tokens)
+
+
+def _seconds(info: CallInfo, records: Mapping[int, Record]) -> float:
+    return info.seconds or seconds_between(info.time, records[info.result].time) or 0.0
 
 
 def recorded_messages(log: SessionLog, target: Target) -> list[Any]:

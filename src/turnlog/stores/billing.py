@@ -25,19 +25,32 @@ def billed_once(sessions: Iterable[SessionInfo], usage_records: Callable[[str], 
             records[info.id] = list(usage_records(info.id))
     by_id = {info.id: info for info in infos if info.id in records}
     bills_by_session: dict[str, Bills] = {}
-    billed_keys: set[tuple[str, str | int]] = set()
+    billed: set[int] = set()
     for info in by_id.values():
-        records_by_key: dict[tuple[str, str | int], list[Record]] = {}
-        for record in records[info.id]:
-            origin = made_in(record.n, info, by_id)
-            if origin == info.id or origin not in by_id:
-                records_by_key.setdefault(_answer_id(record) or (origin, record.n), []).append(record)
-        if bills := usage_by_model(
-            record for key, records in records_by_key.items() if key not in billed_keys for record in records
-        ):
+        if bills := usage_by_model(own_usage(info, records[info.id], by_id, billed, set())):
             bills_by_session[info.id] = bills
-        billed_keys.update(records_by_key)
     return bills_by_session
+
+
+def own_usage(
+    info: SessionInfo, records: Iterable[Record], by_id: Mapping[str, SessionInfo], billed: set[int], own: set[int]
+) -> list[Record]:
+    """Those of a session's usage records that count in it. `billed` holds the hashes of all answers that other sessions
+    may have as well and that were counted in a session, `own` of those that were counted in this one; both grow."""
+    counted = []
+    for record in records:
+        origin = made_in(record.n, info, by_id)
+        if origin != info.id and origin in by_id:
+            continue
+        answer = _answer_id(record)
+        if answer or origin != info.id:
+            key = hash(answer or (origin, record.n))
+            if key in billed and key not in own:
+                continue
+            own.add(key)
+        counted.append(record)
+    billed.update(own)
+    return counted
 
 
 def with_subagents(store: Store, session_id: str) -> tuple[Bills, int]:

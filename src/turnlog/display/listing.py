@@ -1,0 +1,231 @@
+"""What the pages over all sessions know of each: agent, folder, labels, tokens, cost, and how its tools fared.
+
+It takes seconds to read this of ten thousand sessions, so it is kept while a session has no new records; of one that
+grew, only new records are read, except for its calls, which are read again where somebody asks about them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from pathlib import Path, PurePath
+from threading import Lock, Thread
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from .._platform.times import local
+from ..errors import CorruptRecord, SessionNotFound
+from ..log.bills import Bills, added, usage_by_model
+from ..log.records import Record
+from ..log.store import SessionFacts, SessionInfo, Store
+from ..models.pricing import total_cost
+from ..session.reader import own_calls
+from ..session.titles import first_words, shown_title
+from ..stores.billing import own_usage
+from ..stores.labels import facts_of
+
+_FEW = 200
+"""So many sessions are read while somebody waits for a page; more are read by a thread."""
+
+_KEPT = 64
+"""So many sums over sessions are kept."""
+
+_Value = TypeVar("_Value")
+
+
+class ToolTally(Struct):
+    """The calls of a tool: how many, how many of them failed or ran out of time, and the seconds of those timed."""
+
+    calls: int = 0
+    failed: int = 0
+    seconds: array[float] = array("f")
+
+    def __add__(self, other: ToolTally) -> ToolTally:
+        """The sum of two tallies."""
+        return ToolTally(self.calls + other.calls, self.failed + other.failed, self.seconds + other.seconds)
+
+
+class Known(Struct):
+    """What is known of a session. `records` is the number of the last record that was read, `told` that of the last
+    whose calls were. `bills` is what it was billed, `days` the same by day (of this machine, `2026-01-31`), `tools` has
+    its tools by day and name; all without what an older session has as well. `title` is empty if the session has one of
+    its own."""
+
+    records: int = 0
+    facts: SessionFacts = SessionFacts()
+    title: str = ""
+    days: dict[str, Bills] = {}
+    bills: Bills = {}
+    tokens: int = 0
+    cost: Decimal = Decimal(0)
+    is_damaged: bool = False
+    told: int = -1
+    tools: dict[tuple[str, str], ToolTally] = {}
+    answers: array[int] = array("q")
+    calls: array[int] = array("q")
+
+    @property
+    def model(self) -> str:
+        """The model with most of its tokens; "" if there is none."""
+        return max(self.bills, key=lambda name: (self.bills[name].input + self.bills[name].output, name), default="")
+
+    @property
+    def failed(self) -> int:
+        """The number of calls that failed, as far as they were read."""
+        return sum(tool.failed for tool in self.tools.values())
+
+
+class Listing:
+    """The sessions of a store with what is known of them. A server has one, which its threads share."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._known: dict[str, Known] = {}
+        self._billed: set[int] = set()
+        self._told: set[int] = set()
+        self._remembered: dict[Hashable, Any] = {}
+        self._lock = Lock()
+        self._thread: Thread | None = None
+
+    def known(self, infos: Sequence[SessionInfo], *, wait: bool = True) -> Mapping[str, Known] | None:
+        """What is known of all sessions of the store, which `infos` are. Without `wait`, None while much has yet to be
+        read, which then begins in a thread."""
+        behind = sum(map(self._is_behind, infos))
+        if not behind and len(infos) == len(self._known):
+            return self._known
+        if not wait and behind > _FEW:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = Thread(target=self._read_all, args=(infos,), daemon=True)
+                self._thread.start()
+            return None
+        with self._lock:
+            self._read(infos)
+        return self._known
+
+    def with_calls(self, infos: Sequence[SessionInfo]) -> Mapping[str, Known]:
+        """The same, with all calls read."""
+        self.known(infos)
+        by_id = {info.id: info for info in infos}
+        for info in _oldest_first(infos):
+            known = self._known.get(info.id)
+            if known is not None and known.told != info.records:
+                with self._lock:
+                    self._read_calls(info, known, by_id)
+                    self._remembered = {}
+        return self._known
+
+    def remembered(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
+        """What `make` returns, made again once the sessions changed; None as `key` keeps nothing."""
+        held = self._remembered  # another dict once the sessions changed
+        kept = held.get(key)
+        if kept is None:
+            kept = make()
+            if key is not None and len(held) < _KEPT:
+                held[key] = kept
+        return kept
+
+    def _read_all(self, infos: Sequence[SessionInfo]) -> None:
+        with suppress(Exception):  # of the store, which the next page meets again
+            self.with_calls(infos)
+
+    def _is_behind(self, info: SessionInfo) -> bool:
+        known = self._known.get(info.id)
+        return known is None or known.records != info.records
+
+    def _read(self, infos: Sequence[SessionInfo]) -> None:
+        by_id = {info.id: info for info in infos}
+        if any(name not in by_id or by_id[name].records < known.records for name, known in self._known.items()):
+            # One is gone, and what it shared with others counts in those.
+            self._known, self._billed, self._told = {}, set(), set()
+        behind = [info for info in infos if self._is_behind(info)]
+        facts = self.store.facts() if len(behind) > _FEW else {}
+        for info in _oldest_first(behind):
+            with suppress(SessionNotFound):  # deleted meanwhile
+                self._known[info.id] = self._read_one(info, by_id, facts)
+        self._remembered = {}
+
+    def _read_one(
+        self, info: SessionInfo, by_id: Mapping[str, SessionInfo], facts: Mapping[str, SessionFacts]
+    ) -> Known:
+        known = self._known.get(info.id) or Known()
+        answers = set(known.answers)
+        try:
+            usage = self.store.of_kinds(info.id, ("usage",), first=known.records + 1)
+            days = dict(known.days)
+            for day, bills in _by_day(own_usage(info, usage, by_id, self._billed, answers)).items():
+                days[day] = added([days[day], bills]) if day in days else bills
+            known.days, known.bills = days, added(days.values())
+            known.tokens = sum(usage.input + usage.output for usage in known.bills.values())
+            known.cost = total_cost(known.bills).at_least
+        except CorruptRecord:
+            known.is_damaged = True
+        known.records, known.answers = info.records, array("q", answers)
+        known.facts = facts.get(info.id) or facts_known(self.store, info.id)
+        known.title = "" if info.title else known.title or first_words(self.store, info.id)
+        return known
+
+    def _read_calls(self, info: SessionInfo, known: Known, by_id: Mapping[str, SessionInfo]) -> None:
+        self._told.difference_update(known.calls)
+        before = set[int]()
+        tools: dict[tuple[str, str], ToolTally] = {}
+        try:
+            for call, seconds in own_calls(self.store, info, by_id, self._told, before):
+                tool = tools.setdefault((day_of(call.time), call.call.name), ToolTally(seconds=array("f")))
+                tool.calls += 1
+                tool.failed += call.outcome in ("failed", "timeout")
+                if seconds > 0 and (call.finished or call.result):
+                    tool.seconds.append(seconds)
+        except CorruptRecord:
+            known.is_damaged = True
+        except SessionNotFound:  # deleted meanwhile
+            return
+        known.tools, known.told, known.calls = tools, info.records, array("q", before)
+
+
+def day_of(time: str) -> str:
+    """The day of a recorded time in the time zone of this machine, as `2026-01-31`; "" if it is damaged."""
+    then = local(time)
+    return "" if then is None else f"{then:%Y-%m-%d}"
+
+
+def facts_known(store: Store, session_id: str) -> SessionFacts:
+    """The facts of one session; none if they cannot be read. Raises SessionNotFound."""
+    try:
+        return facts_of(store, session_id)
+    except CorruptRecord:
+        return SessionFacts()
+
+
+def is_in_folder(folder: str, asked: str) -> bool:
+    """Whether a folder is the one that was asked for, or below it, or in one whose name begins so."""
+    held, wanted = PurePath(folder), Path(asked).expanduser().absolute()
+    return bool(folder) and (wanted == held or wanted in held.parents or _has_parts(held, asked))
+
+
+def _has_parts(folder: PurePath, name: str) -> bool:
+    """Whether folders of a path are called so one after the other; of the last, the beginning will do."""
+    *names, last = PurePath(name.removesuffix("…")).parts or (name,)
+    parts, size = folder.parts, len(names)
+    runs = ((parts[i : i + size], parts[i + size]) for i in range(len(parts) - size))
+    return any(list(run) == names and after.startswith(last) for run, after in runs)
+
+
+def title_among(store: Store, infos: Iterable[SessionInfo]) -> str:
+    """The first title, or first words, that one of these sessions has; "" if there is none."""
+    with suppress(SessionNotFound):  # it is deleted just now
+        return next(filter(None, (shown_title(store, info) for info in infos)), "")
+    return ""
+
+
+def _by_day(records: Iterable[Record]) -> dict[str, Bills]:
+    days: dict[str, list[Record]] = {}
+    for record in records:
+        days.setdefault(day_of(record.time), []).append(record)
+    return {day: usage_by_model(some) for day, some in days.items()}
+
+
+def _oldest_first(infos: Iterable[SessionInfo]) -> Iterator[SessionInfo]:
+    return iter(sorted(infos, key=lambda info: (info.created, info.id)))
