@@ -188,7 +188,7 @@ class Listing:
 def day_of(time: str) -> str:
     """The day of a recorded time in the time zone of this machine, as `2026-01-31`; "" if it is damaged."""
     then = local(time)
-    return "" if then is None else f"{then:%Y-%m-%d}"
+    return "" if then is None else then.date().isoformat()
 
 
 def facts_known(store: Store, session_id: str) -> SessionFacts:

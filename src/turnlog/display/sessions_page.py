@@ -21,7 +21,7 @@ from ..stores.ids import Family, families
 from ..stores.labels import OF_TRANSPORT
 from .escapes import Markup, end, join, start, tag, text
 from .frame import Ways, foot, head, opening
-from .listing import Known, Listing, facts_known, is_in_folder, title_among
+from .listing import Known, Listing, ToolTally, facts_known, is_in_folder, title_among
 from .search_hits import hits
 from .wording import at_least
 
@@ -55,6 +55,7 @@ class Filters(Struct, frozen=True):
     label: str = ""
     cost: str = ""
     errors: str = ""
+    tool: str = ""
     family: str = ""
 
     @classmethod
@@ -75,7 +76,12 @@ class Filters(Struct, frozen=True):
     @property
     def needs_all(self) -> bool:
         """Whether more has to be known of every session than the store lists."""
-        return any((self.agent, self.folder, self.model, self.label, self.cost, self.errors))
+        return any((self.agent, self.folder, self.model, self.label, self.cost, self.needs_calls))
+
+    @property
+    def needs_calls(self) -> bool:
+        """Whether the calls of every session have to be known."""
+        return bool(self.errors or self.tool)
 
     def chosen(self, infos: Sequence[SessionInfo], known: Mapping[str, Known] | None) -> list[SessionInfo]:
         """The sessions that fit, in the same order."""
@@ -101,8 +107,11 @@ class Filters(Struct, frozen=True):
             and (not self.model or any(seen(model) == self.model for model in known.bills))
             and (not self.label or (labels.get(name, "") == value if "=" in self.label else name in labels))
             and (not self.cost or known.cost >= Decimal(self.cost))
-            and (not self.errors or known.failed > 0)
+            and (not self.needs_calls or any(self._has_tool(*tool) for tool in known.tools.items()))
         )
+
+    def _has_tool(self, of: tuple[str, str], tally: ToolTally) -> bool:
+        return (not self.tool or seen(of[1]) == self.tool) and (not self.errors or tally.failed > 0)
 
 
 class _Asked(Struct, frozen=True):
@@ -143,7 +152,7 @@ def sessions_page(
     infos = store.sessions()
     needs_all = listing is None or filters.needs_all or bool(asked.sort) or asked.group == "project"
     listing = listing or Listing(store)
-    known = listing.with_calls(infos) if filters.errors else listing.known(infos, wait=needs_all)
+    known = listing.with_calls(infos) if filters.needs_calls else listing.known(infos, wait=needs_all)
     chosen = filters.chosen(infos, known)
     yield head("Sessions", ways)
     yield from opening(ways, here="Sessions")
@@ -243,7 +252,7 @@ def _form(
     ]
     yield tag("label", text("Groups "), tag("select", *options, name="group"))
     yield join([end("div"), end("details"), tag("button", text("Show"), type="submit")])
-    for name, value in (("sort", asked.sort), ("family", filters.family)):
+    for name, value in (("sort", asked.sort), ("tool", filters.tool), ("family", filters.family)):
         if value:
             yield start("input", type="hidden", name=name, value=value)
     yield end("form")

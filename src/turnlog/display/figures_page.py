@@ -1,0 +1,262 @@
+"""The page of figures over all sessions: cost and tokens by day, model, project and agent, and how tools fared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from statistics import median
+from urllib.parse import urlencode
+
+from msgspec import Struct
+
+from .._platform.times import since, until
+from .._platform.units import counted
+from ..log.bills import Bills, added, total_usage
+from ..log.store import Store
+from ..models.pricing import dollars, total_cost
+from .escapes import Markup, end, start, tag, text
+from .frame import Ways, foot, head, opening
+from .listing import Known, Listing, ToolTally, day_of
+from .sessions_page import Filters, seen
+from .wording import at_least
+
+_DAYS = 30
+"""So many days are drawn unless all are asked for."""
+
+_ROWS = 25
+"""Rows of a table; what the others cost is their sum."""
+
+
+class _Figures(Struct, frozen=True):
+    """The bills by day, model, project and agent, and the tools by name."""
+
+    days: dict[str, Bills]
+    models: dict[str, Bills]
+    projects: dict[str, Bills]
+    agents: dict[str, Bills]
+    tools: dict[str, ToolTally]
+
+
+def figures_page(
+    store: Store, query: Mapping[str, str], ways: Ways, listing: Listing | None = None
+) -> Iterator[Markup]:
+    """The figures of the days that a query asks for (`since`, `until`; `all`: draw all days), in chunks of markup."""
+    filters, wrong = Filters.of({name: query[name] for name in ("since", "until") if name in query})
+    infos = store.sessions()
+    listing = listing or Listing(store)
+    known = listing.with_calls(infos)
+    first = day_of(since(filters.since)) if filters.since else ""
+    last = day_of(until(filters.until)) if filters.until else "~"
+    figures = listing.remembered(("figures", first, last), lambda: _read([*known.values()], first, last))
+    yield head("Figures", ways)
+    yield from opening(ways, here="Figures")
+    yield start("main", class_="figures")
+    yield tag("h1", text("Figures"))
+    if ways.is_served:
+        yield from _form(filters, wrong, ways)
+    yield from _total(figures, known.values())
+    if any(figures.days):
+        yield from _days(figures.days, ways, draws_all=bool(query.get("all")), filters=filters)
+    tables = (
+        ("Models", "model", figures.models),
+        ("Projects", "folder", figures.projects),
+        ("Agents", "agent", figures.agents),
+    )
+    for heading, name, bills in tables:
+        yield from _bills(heading, name, bills, ways, filters)
+    yield from _tools(figures.tools, ways)
+    yield end("main")
+    yield foot()
+
+
+def _read(known: Iterable[Known], first: str, last: str) -> _Figures:
+    sums: tuple[dict[str, list[Bills]], ...] = ({}, {}, {}, {})
+    tools: dict[str, ToolTally] = {}
+    for each in known:
+        for day, bills in each.days.items():
+            if first <= day <= last:
+                sums[0].setdefault(day, []).append(bills)
+                sums[2].setdefault(each.facts.folder, []).append(bills)
+                sums[3].setdefault(each.facts.agent, []).append(bills)
+                for model, usage in bills.items():
+                    sums[1].setdefault(model, []).append({model: usage})
+        for (day, name), tool in each.tools.items():
+            if first <= day <= last:
+                tools[name] = tools.get(name, ToolTally()) + tool
+    days, models, projects, agents = ({name: added(some) for name, some in each.items()} for each in sums)
+    return _Figures(days, models, projects, agents, tools)
+
+
+def _form(filters: Filters, wrong: Iterable[str], ways: Ways) -> Iterator[Markup]:
+    yield start("form", method="get", action=ways.figures(), class_="find")
+    for words, name, value in (("Since", "since", filters.since), ("Until", "until", filters.until)):
+        field = start("input", name=name, value=value or None, placeholder="30d, 2026-01-31", size="12")
+        yield tag("label", text(f"{words} "), field)
+    yield tag("button", text("Show"), type="submit")
+    yield end("form")
+    for line in wrong:
+        yield tag("p", text(line), class_="badge bad")
+
+
+def _total(figures: _Figures, known: Iterable[Known]) -> Iterator[Markup]:
+    """All tokens and dollars in a line, and what is not in them."""
+    bill = added(figures.days.values())
+    tokens, cost, cached = _cells(bill)
+    words = f"{tokens} tokens, {cost}" + (f", {cached} of the input from the cache" if cached else "")
+    calls = sum(tool.calls for tool in figures.tools.values())
+    notes = ["> a price or output is missing"] if ">" in words or cost == "?" else []
+    unpriced = total_cost(bill).unpriced
+    notes += (
+        [f"no full price for {', '.join(name or 'a model without a name' for name in unpriced)}"] if unpriced else []
+    )
+    damaged = sum(each.is_damaged for each in known)
+    notes += [f"{counted(damaged, 'session')} damaged, not counted in full: see turnlog verify"] if damaged else []
+    yield tag("p", tag("b", text(f"{words}, {counted(calls, 'call')}")), class_="total")
+    for note in notes:
+        yield tag("p", text(note, one_line=True), class_="small")
+
+
+def _cells(bills: Bills) -> tuple[str, str, str]:
+    """Tokens, cost, and how much of the input came from the cache."""
+    usage = total_usage(bills)
+    share = f"{usage.cached / usage.input:.0%}" if usage.input else ""
+    return at_least(usage, usage.input + usage.output, short=True), dollars(total_cost(bills), digits=2), share
+
+
+def bar(share: float, *, kind: str = "") -> Markup:
+    """A bar that fills a share of its width, from 0 to 1."""
+    filled = start("rect", width=f"{max(0.0, min(share, 1.0)) * 100:.2f}", height="8", class_=kind or None)
+    drawing = {"class_": "bar", "viewBox": "0 0 100 8", "preserveAspectRatio": "none", "aria_hidden": "true"}
+    return tag("svg", filled, end("rect"), **drawing)
+
+
+# -- days ------------------------------------------------------------------------------------------
+
+
+def _days(days: Mapping[str, Bills], ways: Ways, *, draws_all: bool, filters: Filters) -> Iterator[Markup]:
+    """Cost and tokens by day as bars, and as a table."""
+    dated = sorted(filter(None, days))
+    hidden = 0 if draws_all else max(0, len(dated) - _DAYS)
+    drawn = dated[hidden:]
+    yield start("section", class_="days", aria_label="By day")
+    yield tag("h2", text("Days with use"))
+    costs = [float(total_cost(days.get(day, {})).at_least) for day in drawn]
+    tokens = [sum(usage.input + usage.output for usage in days.get(day, {}).values()) for day in drawn]
+    yield _chart("Cost", drawn, costs, [_cells(days.get(day, {}))[1] for day in drawn])
+    yield _chart("Tokens", drawn, [float(each) for each in tokens], [_cells(days.get(day, {}))[0] for day in drawn])
+    if hidden:
+        query = {"all": "1", "since": filters.since, "until": filters.until}
+        inside = text(f"{counted(hidden, 'earlier day')} with use")
+        to = f"{ways.figures()}?{urlencode({name: value for name, value in query.items() if value})}"
+        yield tag("p", tag("a", inside, href=to) if ways.is_served else inside, class_="small")
+    yield start("details")
+    yield tag("summary", text("The days as a table"))
+    rows = {day: days[day] for day in reversed(drawn) if day in days}
+    yield from _table("Day", rows, lambda day: ways.sessions(since=day, until=day) if ways.is_served else "")
+    yield end("details")
+    if "" in days:
+        yield tag("p", text(f"{_cells(days[''])[0]} tokens have no date."), class_="small")
+    yield end("section")
+
+
+def _chart(name: str, days: list[str], amounts: list[float], words: list[str]) -> Markup:
+    """One bar for each day; the largest fills the height."""
+    most = max(amounts, default=0.0) or 1.0
+    step = 600 / max(len(days), 1)
+    bars = []
+    for i, (day, amount, said) in enumerate(zip(days, amounts, words, strict=True)):
+        height = max(amount / most * 100, 0.5 if amount else 0.0)
+        place = {"x": f"{i * step:.2f}", "width": f"{step * 0.8:.2f}", "y": f"{100 - height:.2f}"}
+        bars.append(tag("rect", tag("title", text(f"{day}: {said}")), height=f"{height:.2f}", **place))
+    top = amounts.index(max(amounts)) if amounts else 0
+    told = f"{name} by day: most {words[top]} on {days[top]}" if days else name
+    drawing = {"viewBox": "0 0 600 100", "preserveAspectRatio": "none", "role": "img", "aria_label": told}
+    return tag(
+        "figure",
+        tag(
+            "figcaption", tag("b", text(name)), tag("span", text(f" most {words[top]} on {days[top]}"), class_="small")
+        ),
+        tag("svg", *bars, class_="chart", **drawing),
+        tag("div", tag("span", text(days[0])), tag("span", text(days[-1])), class_="ends small"),
+    )
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def _bills(heading: str, name: str, bills: Mapping[str, Bills], ways: Ways, filters: Filters) -> Iterator[Markup]:
+    """What each model, project or agent cost, the most expensive first."""
+    if not bills:
+        return
+    asked = {key: value for key in ("since", "until") if (value := getattr(filters, key))}
+
+    def link(value: str) -> str:
+        return ways.sessions(**asked, **{name: seen(value)}) if ways.is_served and value else ""
+
+    costs = {each: total_cost(some) for each, some in bills.items()}
+    order = sorted(bills, key=lambda each: (costs[each].at_least, _tokens(bills[each]), each), reverse=True)
+    rows = {each: bills[each] for each in order[:_ROWS]}
+    rest = added(bills[each] for each in order[_ROWS:])
+    yield start("section", aria_label=heading)
+    yield tag("h2", text(heading))
+    yield from _table(heading[:-1], rows, link, rest, len(order) - len(rows))
+    yield end("section")
+
+
+def _tokens(bills: Bills) -> int:
+    return sum(usage.input + usage.output for usage in bills.values())
+
+
+def _table(
+    column: str, rows: Mapping[str, Bills], link: Callable[[str], str], rest: Bills | None = None, others: int = 0
+) -> Iterator[Markup]:
+    """Rows of tokens, cost and a bar: of the cost, or of tokens where no price is known."""
+    costs = {name: total_cost(bills).at_least for name, bills in rows.items()}
+    by_cost = any(costs.values())
+    amounts = {name: float(costs[name]) if by_cost else float(_tokens(bills)) for name, bills in rows.items()}
+    most = max(amounts.values(), default=0.0) or 1.0
+    heads = (column, "Tokens", "From cache", "Cost", "Share")
+    yield start("table", class_="sums")
+    yield tag("thead", tag("tr", *(tag("th", text(name), scope="col") for name in heads)))
+    yield start("tbody")
+    for name, bills in rows.items():
+        words = text(name or "(not known)", one_line=True)
+        to = link(name)
+        yield _row(tag("a", words, href=to) if to else words, bills, bar(amounts[name] / most))
+    if others:
+        yield _row(text(f"{others:,} others"), rest or {}, text(""))
+    yield end("tbody")
+    yield end("table")
+
+
+def _row(name: Markup, bills: Bills, drawn: Markup) -> Markup:
+    tokens, cost, cached = _cells(bills)
+    cells = (tag("td", text(words or "-"), class_="fig") for words in (tokens, cached, cost))
+    return tag("tr", tag("th", name, scope="row"), *cells, tag("td", drawn))
+
+
+def _tools(tools: Mapping[str, ToolTally], ways: Ways) -> Iterator[Markup]:
+    """The tools, those that failed most first."""
+    if not tools:
+        return
+    order = sorted(tools, key=lambda name: (-tools[name].failed, -tools[name].calls, name))
+    yield start("section", aria_label="Tools")
+    yield tag("h2", text("Tools"))
+    yield start("table", class_="sums")
+    heads = ("Tool", "Calls", "Failed", "Median time", "Share failed")
+    yield tag("thead", tag("tr", *(tag("th", text(name), scope="col") for name in heads)))
+    yield start("tbody")
+    for name in order[:_ROWS]:
+        tool, words = tools[name], text(name or "(no name)", one_line=True)
+        share = tool.failed / tool.calls
+        to = ways.sessions(tool=seen(name), errors="1" if tool.failed else "") if ways.is_served and name else ""
+        seconds = f"{median(tool.seconds):.2f} s" if tool.seconds else "-"
+        cells = (f"{tool.calls:,}", f"{tool.failed:,}", seconds)
+        shown = tag("td", bar(share, kind="bad"), text(f" {share:.0%}"), class_="share")
+        first = tag("th", tag("a", words, href=to) if to else words, scope="row")
+        yield tag("tr", first, *(tag("td", text(cell), class_="fig") for cell in cells), shown)
+    yield end("tbody")
+    yield end("table")
+    if rest := order[_ROWS:]:
+        calls, failed = (sum(getattr(tools[name], what) for name in rest) for what in ("calls", "failed"))
+        yield tag("p", text(f"{len(rest):,} other tools: {calls:,} calls, {failed:,} failed"), class_="small")
+    yield end("section")
