@@ -216,7 +216,7 @@ def _table(
     most = max(amounts.values(), default=0.0) or 1.0
     heads = (column, "Tokens", "From cache", "Cost", "Share")
     yield start("table", class_="sums")
-    yield tag("thead", tag("tr", *(tag("th", text(name), scope="col") for name in heads)))
+    yield _heads(heads)
     yield start("tbody")
     for name, bills in rows.items():
         words = text(name or "(not known)", one_line=True)
@@ -226,6 +226,13 @@ def _table(
         yield _row(text(f"{others:,} others"), rest or {}, text(""))
     yield end("tbody")
     yield end("table")
+
+
+def _heads(names: tuple[str, ...]) -> Markup:
+    """The heads of columns: the first of names, the last of bars, between them figures."""
+    kinds = (None, *["fig"] * (len(names) - 2), None)
+    cells = (tag("th", text(name), scope="col", class_=kind) for name, kind in zip(names, kinds, strict=True))
+    return tag("thead", tag("tr", *cells))
 
 
 def _row(name: Markup, bills: Bills, drawn: Markup) -> Markup:
@@ -243,7 +250,7 @@ def _tools(tools: Mapping[str, ToolTally], ways: Ways) -> Iterator[Markup]:
     yield tag("h2", text("Tools"))
     yield start("table", class_="sums")
     heads = ("Tool", "Calls", "Failed", "Median time", "Share failed")
-    yield tag("thead", tag("tr", *(tag("th", text(name), scope="col") for name in heads)))
+    yield _heads(heads)
     yield start("tbody")
     for name in order[:_ROWS]:
         tool, words = tools[name], text(name or "(no name)", one_line=True)

@@ -74,7 +74,8 @@ def _when(time: str) -> Markup:
 def _hit(hit: Hit, finder: Finder, taken_back: int, ways: Ways) -> Markup:
     """A record with the words that were found in it."""
     to = ways.session(hit.session, at=hit.record)
-    inside = [tag("span", text(str(hit.record)), class_="n"), text(f" {hit.role} "), *_marked(hit, finder)]
+    role = tag("span", text(hit.role, one_line=True), class_="small")
+    inside = [tag("span", text(str(hit.record)), class_="n"), role, text(" "), *_marked(hit, finder)]
     if taken_back:
         inside.append(tag("span", text(f" taken back by decision {taken_back}"), class_="small"))
     return tag("li", tag("a", *inside, href=to))

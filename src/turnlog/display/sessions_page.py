@@ -193,7 +193,7 @@ def _totals(
         key = ("sum", filters) if not (filters.since or filters.until) else None
         bill = listing.remembered(key, lambda: added(each.bills for each in held))
         tokens, cost = _figures([bill])
-        words += f", {tokens} tokens, {cost}"
+        words += f", {tokens} tokens, {cost}" if tokens else ""
         notes += ["> a price or output is missing"] if ">" in words else []
         damaged = sum(each.is_damaged for each in held)
         notes += [f"{counted(damaged, 'session')} damaged, not counted in full: see turnlog verify"] if damaged else []
@@ -205,7 +205,7 @@ def _totals(
 def _figures(bills: Iterable[Bills]) -> tuple[str, str]:
     bill = added(bills)
     if not bill:
-        return "-", "-"
+        return "", ""
     usage = total_usage(bill)
     return at_least(usage, usage.input + usage.output, short=True), dollars(total_cost(bill), digits=2)
 
@@ -374,13 +374,13 @@ class _Table:
         yield start("th", scope="row")
         yield join([self._title(info, self._first_title(members)), *self._marks(members)])
         if row.folded:
-            yield tag("details", tag("summary", text(f"+{len(row.folded):,} forks and subagents")), *self._tree(row))
+            yield tag("details", tag("summary", text(f"{len(row.folded):,} more: forks, subagents")), *self._tree(row))
         yield end("th")
         model = seen(known.model) if known else _COUNTING
         for label, words in (("agent", facts.agent), ("model", model)):
-            yield tag("td", text(words or "-", one_line=True), data_label=label)
+            yield tag("td", text(words, one_line=True), data_label=label)
         tail = "/".join(facts.folder.replace("\\", "/").rstrip("/").split("/")[-2:])
-        yield tag("td", text(tail or "-", one_line=True), title=facts.folder or None, data_label="project")
+        yield tag("td", text(tail, one_line=True), title=facts.folder or None, data_label="project")
         yield tag("td", _when(row.updated))
         tokens, cost = self._figures(members)
         for label, words in (("messages", f"{info.messages:,}"), ("tokens", tokens), ("cost", cost)):
@@ -426,7 +426,8 @@ class _Table:
             tokens, cost = self._figures([info])
             kind = f"fork at {info.parent_records:,}" if info.parent_records else "subagent" if info.parent else "first"
             here = text(title, one_line=True) if info is row.info else self._title(info, title)
-            words = " · ".join((kind, ago(info.updated), f"{tokens} tokens", cost))
+            told = (f"{tokens} tokens", cost) if tokens else ()
+            words = " · ".join((kind, ago(info.updated), *told))
             level = f"d{min(depth, _DEEPEST)}"
             yield tag("li", here, text(" "), tag("span", text(words), class_="small"), class_=level)
         if len(placed) > _FOLDED:
