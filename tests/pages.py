@@ -6,9 +6,9 @@ import re
 from html.parser import HTMLParser
 from typing import NamedTuple
 
-__all__ = ["Element", "Page", "strange"]
+__all__ = ["Element", "Page", "strange", "strange_served"]
 
-_EMPTY = frozenset({"meta", "img", "input", "br", "hr"})
+_EMPTY = frozenset({"meta", "img", "input", "br", "hr", "link"})
 _TAGS = frozenset(
     "html head meta title style body header main section nav footer article div p h1 h2 ol li dl dt dd details summary "
     "pre code span a b time img ins del "
@@ -21,6 +21,16 @@ _DRAWN_TAGS = frozenset(
     "svg symbol image use rect circle line polyline g text figure figcaption button input output script".split()
 )
 """What a page of a trajectory has beside that."""
+_SERVED_TAGS = frozenset(
+    "link nav form label input select option datalist button mark svg rect figure figcaption".split()
+)
+"""What the pages have beside that which a server sends over all sessions."""
+_SERVED_ATTRIBUTES = frozenset(
+    "rel method action role placeholder size list autocomplete inputmode checked selected disabled scope colspan "
+    "viewbox preserveaspectratio width height x y aria-live aria-controls aria-sort aria-hidden data-hits data-label "
+    "defer".split()
+)
+_PLACE = re.compile(r"/(?:[?#].*)?|/s/[^/?#]+(?:\?at=\d+)?(?:#r\d+)?|/figures(?:\?.*)?|/hits|/assets/page\.(?:css|js)")
 _APART = frozenset(
     {"br", "p", "li", "td", "th", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "div", "article", "summary", "footer"}
 )
@@ -93,6 +103,20 @@ class Page(HTMLParser):
 
     def unknown_decl(self, data: str) -> None:
         self.wrong.append(f"section {data[:40]!r}")
+
+
+def strange_served(page: Page) -> list[str]:
+    """What a page that a server sends must not have: other tags and attributes, and addresses elsewhere."""
+    found = list(page.wrong)
+    tags, names = _TAGS | _SERVED_TAGS | {"script"}, _ATTRIBUTES | _SERVED_ATTRIBUTES
+    for tag, attributes in page.elements:
+        found += [f"tag {tag}"] if tag not in tags else []
+        found += [f"attribute {name} of {tag}" for name in attributes if name not in names]
+        for name in {"href", "src", "action", "data-hits"} & attributes.keys():
+            found += [] if _PLACE.fullmatch(attributes[name] or "") else [f"address {attributes[name]!r}"]
+        found += [f"class {name!r}" for name in [attributes.get("class") or "a"] if not _OURS.fullmatch(name)]
+    ids = [element.attributes["id"] for element in page.elements if "id" in element.attributes]
+    return found + [f"id {one} twice" for one in {*ids} if ids.count(one) > 1]
 
 
 def strange(page: Page, *, drawn: bool = False) -> list[str]:

@@ -421,7 +421,8 @@ class _Table:
         """The sessions of a family, each below the one that it comes from."""
         yield start("ul", class_="tree")
         placed = list(_below(row))
-        for depth, info in placed[:_FOLDED]:
+        most = _FOLDED if self._ways.is_served else len(placed)
+        for depth, info in placed[:most]:
             title = self._own_title(info) or info.id
             tokens, cost = self._figures([info])
             kind = f"fork at {info.parent_records:,}" if info.parent_records else "subagent" if info.parent else "first"
@@ -430,7 +431,7 @@ class _Table:
             words = " · ".join((kind, ago(info.updated), *told))
             level = f"d{min(depth, _DEEPEST)}"
             yield tag("li", here, text(" "), tag("span", text(words), class_="small"), class_=level)
-        if len(placed) > _FOLDED:
+        if len(placed) > most:
             to = self._ways.sessions(family=seen(row.info.id))
             yield tag("li", tag("a", text(f"all {len(placed):,} sessions"), href=to))
         yield end("ul")
