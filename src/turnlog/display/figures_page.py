@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from urllib.parse import urlencode
 
@@ -13,9 +13,9 @@ from .._platform.units import counted
 from ..log.bills import Bills, added, total_usage
 from ..log.store import Store
 from ..models.pricing import dollars, total_cost
-from .escapes import Markup, end, start, tag, text
+from .escapes import Markup, end, join, start, tag, text
 from .frame import Ways, foot, head, opening
-from .listing import Known, Listing, ToolTally, day_of
+from .listing import KnownSession, Listing, ToolTally, day_of
 from .sessions_page import Filters, seen
 from .wording import at_least
 
@@ -68,7 +68,7 @@ def figures_page(
     yield foot()
 
 
-def _read(known: Iterable[Known], first: str, last: str) -> _Figures:
+def _read(known: Iterable[KnownSession], first: str, last: str) -> _Figures:
     sums: tuple[dict[str, list[Bills]], ...] = ({}, {}, {}, {})
     tools: dict[str, ToolTally] = {}
     for each in known:
@@ -97,17 +97,15 @@ def _form(filters: Filters, wrong: Iterable[str], ways: Ways) -> Iterator[Markup
         yield tag("p", text(line), class_="badge bad")
 
 
-def _total(figures: _Figures, known: Iterable[Known]) -> Iterator[Markup]:
+def _total(figures: _Figures, known: Iterable[KnownSession]) -> Iterator[Markup]:
     """All tokens and dollars in a line, and what is not in them."""
     bill = added(figures.days.values())
     tokens, cost, cached = _cells(bill)
     words = f"{tokens} tokens, {cost}" + (f", {cached} of the input from the cache" if cached else "")
     calls = sum(tool.calls for tool in figures.tools.values())
     notes = ["> a price or output is missing"] if ">" in words or cost == "?" else []
-    unpriced = total_cost(bill).unpriced
-    notes += (
-        [f"no full price for {', '.join(name or 'a model without a name' for name in unpriced)}"] if unpriced else []
-    )
+    unpriced = ", ".join(name or "a model without a name" for name in total_cost(bill).unpriced)
+    notes += [f"no full price for {unpriced}"] if unpriced else []
     damaged = sum(each.is_damaged for each in known)
     notes += [f"{counted(damaged, 'session')} damaged, not counted in full: see turnlog verify"] if damaged else []
     yield tag("p", tag("b", text(f"{words}, {counted(calls, 'call')}")), class_="total")
@@ -139,36 +137,36 @@ def _days(days: Mapping[str, Bills], ways: Ways, *, draws_all: bool, filters: Fi
     drawn = dated[hidden:]
     yield start("section", class_="days", aria_label="By day")
     yield tag("h2", text("Days with use"))
-    costs = [float(total_cost(days.get(day, {})).at_least) for day in drawn]
-    tokens = [sum(usage.input + usage.output for usage in days.get(day, {}).values()) for day in drawn]
-    yield _chart("Cost", drawn, costs, [_cells(days.get(day, {}))[1] for day in drawn])
-    yield _chart("Tokens", drawn, [float(each) for each in tokens], [_cells(days.get(day, {}))[0] for day in drawn])
+    tokens, costs, _ = zip(*(_cells(days[day]) for day in drawn), strict=True)
+    yield _chart("Cost", drawn, [float(total_cost(days[day]).at_least) for day in drawn], costs)
+    yield _chart("Tokens", drawn, [float(_tokens(days[day])) for day in drawn], tokens)
     if hidden:
         query = {"all": "1", "since": filters.since, "until": filters.until}
         inside = text(f"{counted(hidden, 'earlier day')} with use")
         to = f"{ways.figures()}?{urlencode({name: value for name, value in query.items() if value})}"
         yield tag("p", tag("a", inside, href=to) if ways.is_served else inside, class_="small")
-    yield start("details")
-    yield tag("summary", text("The days as a table"))
-    rows = {day: days[day] for day in reversed(drawn) if day in days}
-    yield from _table("Day", rows, lambda day: ways.sessions(since=day, until=day) if ways.is_served else "")
-    yield end("details")
+    rows = _rows(
+        {day: days[day] for day in reversed(drawn)},
+        lambda day: ways.sessions(since=day, until=day) if ways.is_served else "",
+    )
+    table = _table(("Day", "Tokens", "Cost", "From cache", "Share"), rows)
+    yield tag("details", tag("summary", text("The days as a table")), table)
     if "" in days:
         yield tag("p", text(f"{_cells(days[''])[0]} tokens have no date."), class_="small")
     yield end("section")
 
 
-def _chart(name: str, days: list[str], amounts: list[float], words: list[str]) -> Markup:
+def _chart(name: str, days: Sequence[str], amounts: Sequence[float], words: Sequence[str]) -> Markup:
     """One bar for each day; the largest fills the height."""
-    most = max(amounts, default=0.0) or 1.0
-    step = 600 / max(len(days), 1)
+    most = max(amounts) or 1.0
+    step = 600 / len(days)
     bars = []
     for i, (day, amount, said) in enumerate(zip(days, amounts, words, strict=True)):
         height = max(amount / most * 100, 0.5 if amount else 0.0)
         place = {"x": f"{i * step:.2f}", "width": f"{step * 0.8:.2f}", "y": f"{100 - height:.2f}"}
         bars.append(tag("rect", tag("title", text(f"{day}: {said}")), height=f"{height:.2f}", **place))
-    top = amounts.index(max(amounts)) if amounts else 0
-    told = f"{name} by day: most {words[top]} on {days[top]}" if days else name
+    top = amounts.index(max(amounts))
+    told = f"{name} by day: most {words[top]} on {days[top]}"
     drawing = {"viewBox": "0 0 600 100", "preserveAspectRatio": "none", "role": "img", "aria_label": told}
     return tag(
         "figure",
@@ -182,88 +180,65 @@ def _chart(name: str, days: list[str], amounts: list[float], words: list[str]) -
 
 # -- tables ----------------------------------------------------------------------------------------
 
+_Row = tuple[str, str, tuple[str, ...], Markup]
+"""A row of a table: its name, where it leads (empty: nowhere), its figures, its bar."""
+
 
 def _bills(heading: str, name: str, bills: Mapping[str, Bills], ways: Ways, filters: Filters) -> Iterator[Markup]:
     """What each model, project or agent cost, the most expensive first."""
-    if not bills:
-        return
-    asked = {key: value for key in ("since", "until") if (value := getattr(filters, key))}
+    costs = {each: total_cost(some).at_least for each, some in bills.items()}
+    order = sorted(bills, key=lambda each: (costs[each], _tokens(bills[each]), each), reverse=True)
+    asked = {"since": filters.since, "until": filters.until}
 
     def link(value: str) -> str:
         return ways.sessions(**asked, **{name: seen(value)}) if ways.is_served and value else ""
 
-    costs = {each: total_cost(some) for each, some in bills.items()}
-    order = sorted(bills, key=lambda each: (costs[each].at_least, _tokens(bills[each]), each), reverse=True)
-    rows = {each: bills[each] for each in order[:_ROWS]}
-    rest = added(bills[each] for each in order[_ROWS:])
-    yield start("section", aria_label=heading)
-    yield tag("h2", text(heading))
-    yield from _table(heading[:-1], rows, link, rest, len(order) - len(rows))
-    yield end("section")
+    rows = [*_rows({each: bills[each] for each in order[:_ROWS]}, link)]
+    if rest := order[_ROWS:]:
+        rows.append((f"{len(rest):,} others", "", _cells(added(bills[each] for each in rest)), text("")))
+    if rows:
+        heads = (heading[:-1], "Tokens", "Cost", "From cache", "Share")
+        yield tag("section", tag("h2", text(heading)), _table(heads, rows), aria_label=heading)
 
 
 def _tokens(bills: Bills) -> int:
     return sum(usage.input + usage.output for usage in bills.values())
 
 
-def _table(
-    column: str, rows: Mapping[str, Bills], link: Callable[[str], str], rest: Bills | None = None, others: int = 0
-) -> Iterator[Markup]:
-    """Rows of tokens, cost and a bar: of the cost, or of tokens where no price is known."""
-    costs = {name: total_cost(bills).at_least for name, bills in rows.items()}
-    by_cost = any(costs.values())
-    amounts = {name: float(costs[name]) if by_cost else float(_tokens(bills)) for name, bills in rows.items()}
+def _rows(bills: Mapping[str, Bills], link: Callable[[str], str]) -> Iterator[_Row]:
+    """Rows with a bar of the cost, or of tokens where no price is known."""
+    costs = {name: float(total_cost(some).at_least) for name, some in bills.items()}
+    amounts = costs if any(costs.values()) else {name: float(_tokens(some)) for name, some in bills.items()}
     most = max(amounts.values(), default=0.0) or 1.0
-    heads = (column, "Tokens", "From cache", "Cost", "Share")
-    yield start("table", class_="sums")
-    yield _heads(heads)
-    yield start("tbody")
-    for name, bills in rows.items():
-        words = text(name or "(not known)", one_line=True)
-        to = link(name)
-        yield _row(tag("a", words, href=to) if to else words, bills, bar(amounts[name] / most))
-    if others:
-        yield _row(text(f"{others:,} others"), rest or {}, text(""))
-    yield end("tbody")
-    yield end("table")
+    for name, some in bills.items():
+        yield name or "(not known)", link(name), _cells(some), bar(amounts[name] / most)
 
 
-def _heads(names: tuple[str, ...]) -> Markup:
-    """The heads of columns: the first of names, the last of bars, between them figures."""
+def _table(names: tuple[str, ...], rows: Iterable[_Row]) -> Markup:
+    """A table whose first column has names, the last bars, and those between them figures."""
     kinds = (None, *["fig"] * (len(names) - 2), None)
-    cells = (tag("th", text(name), scope="col", class_=kind) for name, kind in zip(names, kinds, strict=True))
-    return tag("thead", tag("tr", *cells))
-
-
-def _row(name: Markup, bills: Bills, drawn: Markup) -> Markup:
-    tokens, cost, cached = _cells(bills)
-    cells = (tag("td", text(words or "-"), class_="fig") for words in (tokens, cached, cost))
-    return tag("tr", tag("th", name, scope="row"), *cells, tag("td", drawn))
+    heads = (tag("th", text(name), scope="col", class_=kind) for name, kind in zip(names, kinds, strict=True))
+    body = []
+    for name, to, figures, drawn in rows:
+        words = text(name, one_line=True)
+        cells = (tag("td", text(words), class_="fig") for words in figures)
+        first = tag("th", tag("a", words, href=to) if to else words, scope="row")
+        body.append(tag("tr", first, *cells, tag("td", drawn, class_="share")))
+    return tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body), class_="sums")
 
 
 def _tools(tools: Mapping[str, ToolTally], ways: Ways) -> Iterator[Markup]:
     """The tools, those that failed most first."""
-    if not tools:
-        return
     order = sorted(tools, key=lambda name: (-tools[name].failed, -tools[name].calls, name))
-    yield start("section", aria_label="Tools")
-    yield tag("h2", text("Tools"))
-    yield start("table", class_="sums")
-    heads = ("Tool", "Calls", "Failed", "Median time", "Share failed")
-    yield _heads(heads)
-    yield start("tbody")
+    rows: list[_Row] = []
     for name in order[:_ROWS]:
-        tool, words = tools[name], text(name or "(no name)", one_line=True)
-        share = tool.failed / tool.calls
+        tool, share = tools[name], tools[name].failed / tools[name].calls
         to = ways.sessions(tool=seen(name), errors="1" if tool.failed else "") if ways.is_served and name else ""
-        seconds = f"{median(tool.seconds):.2f} s" if tool.seconds else "-"
-        cells = (f"{tool.calls:,}", f"{tool.failed:,}", seconds)
-        shown = tag("td", bar(share, kind="bad"), text(f" {share:.0%}"), class_="share")
-        first = tag("th", tag("a", words, href=to) if to else words, scope="row")
-        yield tag("tr", first, *(tag("td", text(cell), class_="fig") for cell in cells), shown)
-    yield end("tbody")
-    yield end("table")
-    if rest := order[_ROWS:]:
-        calls, failed = (sum(getattr(tools[name], what) for name in rest) for what in ("calls", "failed"))
-        yield tag("p", text(f"{len(rest):,} other tools: {calls:,} calls, {failed:,} failed"), class_="small")
-    yield end("section")
+        figures = (f"{tool.calls:,}", f"{tool.failed:,}", f"{median(tool.seconds):.2f} s" if tool.seconds else "")
+        rows.append((name or "(no name)", to, figures, join([bar(share, kind="bad"), text(f" {share:.0%}")])))
+    if rest := [tools[name] for name in order[_ROWS:]]:
+        calls, failed = sum(tool.calls for tool in rest), sum(tool.failed for tool in rest)
+        rows.append((f"{len(rest):,} others", "", (f"{calls:,}", f"{failed:,}", ""), text(f"{failed / calls:.0%}")))
+    if rows:
+        heads = ("Tool", "Calls", "Failed", "Median time", "Share failed")
+        yield tag("section", tag("h2", text("Tools")), _table(heads, rows), aria_label="Tools")

@@ -48,7 +48,7 @@ class ToolTally(Struct):
         return ToolTally(self.calls + other.calls, self.failed + other.failed, self.seconds + other.seconds)
 
 
-class Known(Struct):
+class KnownSession(Struct):
     """What is known of a session. `records` is the number of the last record that was read, `told` that of the last
     whose calls were. `bills` is what it was billed, `days` the same by day (of this machine, `2026-01-31`), `tools` has
     its tools by day and name; all without what an older session has as well. `title` is empty if the session has one of
@@ -83,19 +83,19 @@ class Listing:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, KnownSession] = {}
         self._billed: set[int] = set()
         self._told: set[int] = set()
         self._remembered: dict[Hashable, Any] = {}
         self._lock = Lock()
         self._thread: Thread | None = None
 
-    def known(self, infos: Sequence[SessionInfo], *, wait: bool = True) -> Mapping[str, Known] | None:
+    def known(self, infos: Sequence[SessionInfo], *, wait: bool = True) -> Mapping[str, KnownSession] | None:
         """What is known of all sessions of the store, which `infos` are. Without `wait`, None while much has yet to be
         read, which then begins in a thread."""
         behind = sum(map(self._is_behind, infos))
         if not behind and len(infos) == len(self._known):
-            return self._known
+            return {**self._known}  # threads may add to it while a page is written
         if not wait and behind > _FEW:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = Thread(target=self._read_all, args=(infos,), daemon=True)
@@ -103,9 +103,9 @@ class Listing:
             return None
         with self._lock:
             self._read(infos)
-        return self._known
+        return {**self._known}
 
-    def with_calls(self, infos: Sequence[SessionInfo]) -> Mapping[str, Known]:
+    def with_calls(self, infos: Sequence[SessionInfo]) -> Mapping[str, KnownSession]:
         """The same, with all calls read."""
         self.known(infos)
         by_id = {info.id: info for info in infos}
@@ -115,7 +115,7 @@ class Listing:
                 with self._lock:
                     self._read_calls(info, known, by_id)
                     self._remembered = {}
-        return self._known
+        return {**self._known}
 
     def remembered(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
         """What `make` returns, made again once the sessions changed; None as `key` keeps nothing."""
@@ -149,8 +149,8 @@ class Listing:
 
     def _read_one(
         self, info: SessionInfo, by_id: Mapping[str, SessionInfo], facts: Mapping[str, SessionFacts]
-    ) -> Known:
-        known = self._known.get(info.id) or Known()
+    ) -> KnownSession:
+        known = self._known.get(info.id) or KnownSession()
         answers = set(known.answers)
         try:
             usage = self.store.of_kinds(info.id, ("usage",), first=known.records + 1)
@@ -167,7 +167,7 @@ class Listing:
         known.title = "" if info.title else known.title or first_words(self.store, info.id)
         return known
 
-    def _read_calls(self, info: SessionInfo, known: Known, by_id: Mapping[str, SessionInfo]) -> None:
+    def _read_calls(self, info: SessionInfo, known: KnownSession, by_id: Mapping[str, SessionInfo]) -> None:
         self._told.difference_update(known.calls)
         before = set[int]()
         tools: dict[tuple[str, str], ToolTally] = {}

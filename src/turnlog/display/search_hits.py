@@ -7,16 +7,19 @@ from itertools import groupby
 
 from .._platform.times import ago
 from .._platform.units import counted
-from ..errors import InputError
+from ..errors import CorruptRecord, InputError, SessionNotFound
 from ..log.store import Hit, SessionInfo, Store
-from ..session.titles import shown_title
 from ..stores.words import Finder, parse_query
 from ..view.decisions import Rewinds
 from .escapes import Markup, end, start, tag, text
 from .frame import Ways
+from .listing import title_among
 
 _NAMED = 5
 """At most so many sessions are shown because of their title or id."""
+
+_TITLES = 10_000
+"""The titles of so many sessions, the newest, are compared."""
 
 _MOST = 500
 """So many hits are looked at to find some in the sessions that were asked for."""
@@ -29,8 +32,9 @@ def hits(
     sessions with these ids."""
     if not (q := q.strip()):
         return
-    infos = {info.id: info for info in store.sessions() if among is None or info.id in among}
-    named = [info for info in infos.values() if q.lower() in info.title.lower() or info.id.startswith(q)]
+    newest = store.sessions(limit=_TITLES + 1)
+    many = len(newest) > _TITLES
+    named = [info for info in newest[:_TITLES] if _is_named(info, q) and (among is None or info.id in among)]
     if named:
         yield start("ul", class_="named")
         for info in named[:_NAMED]:
@@ -38,13 +42,15 @@ def hits(
         yield end("ul")
         if len(named) > _NAMED:
             yield _said(f"{len(named) - _NAMED:,} more sessions are called so.")
+    if many:
+        yield _said(f"Titles of the newest {_TITLES:,} sessions were looked at, and the words of all.")
     try:
         terms = parse_query(q)
     except InputError:
         yield _said("Type a word to search for: letters or digits.")
         return
     found = store.search(q, limit=limit + 1 if among is None else _MOST)
-    kept = [hit for hit in found if hit.session in infos]
+    kept = [hit for hit in found if among is None or hit.session in among]
     if not kept:
         yield from _nothing(q, many=len(terms), is_cut=len(found) == _MOST, is_filtered=among is not None)
         return
@@ -53,18 +59,25 @@ def hits(
     yield _said(f"{counted(len(shown), 'hit')}{more} in {counted(len({hit.session for hit in shown}), 'session')}")
     finder = Finder(terms)
     for name, some in groupby(shown, key=lambda hit: hit.session):
+        try:
+            info, rewinds = store.info(name), Rewinds.of(store.of_kinds(name, ("decision",)))
+        except (SessionNotFound, CorruptRecord):  # deleted meanwhile, or damaged
+            info, rewinds = SessionInfo(name, name, "", "", 0, 0), Rewinds()
         yield start("div", class_="found")
-        yield tag("h2", _link(store, infos[name], ways), _when(infos[name].updated))
+        yield tag("h2", _link(store, info, ways), _when(info.updated))
         yield start("ul")
-        rewinds = Rewinds.of(store.of_kinds(name, ("decision",)))
         for hit in some:
             yield _hit(hit, finder, rewinds.by(hit.record), ways)
         yield end("ul")
         yield end("div")
 
 
+def _is_named(info: SessionInfo, q: str) -> bool:
+    return q.lower() in info.title.lower() or info.id.startswith(q)
+
+
 def _link(store: Store, info: SessionInfo, ways: Ways) -> Markup:
-    return tag("a", text(shown_title(store, info) or info.id, one_line=True), href=ways.session(info.id))
+    return tag("a", text(title_among(store, [info]) or info.id, one_line=True), href=ways.session(info.id))
 
 
 def _when(time: str) -> Markup:

@@ -21,7 +21,7 @@ from ..stores.ids import Family, families
 from ..stores.labels import OF_TRANSPORT
 from .escapes import Markup, end, join, start, tag, text
 from .frame import Ways, foot, head, opening
-from .listing import Known, Listing, ToolTally, facts_known, is_in_folder, title_among
+from .listing import KnownSession, Listing, ToolTally, facts_known, is_in_folder, title_among
 from .search_hits import hits
 from .wording import at_least
 
@@ -83,7 +83,7 @@ class Filters(Struct, frozen=True):
         """Whether the calls of every session have to be known."""
         return bool(self.errors or self.tool)
 
-    def chosen(self, infos: Sequence[SessionInfo], known: Mapping[str, Known] | None) -> list[SessionInfo]:
+    def chosen(self, infos: Sequence[SessionInfo], known: Mapping[str, KnownSession] | None) -> list[SessionInfo]:
         """The sessions that fit, in the same order."""
         if self.family:
             each = ((row.info, *row.folded) for row in families(infos))
@@ -97,7 +97,7 @@ class Filters(Struct, frozen=True):
         inside = {folder for folder in folders if is_in_folder(seen(folder), self.folder)}
         return [info for info in infos if info.id in known and self._fits(known[info.id], inside)]
 
-    def _fits(self, known: Known, folders: Collection[str]) -> bool:
+    def _fits(self, known: KnownSession, folders: Collection[str]) -> bool:
         facts = known.facts
         name, _, value = self.label.partition("=")
         labels = {seen(key): seen(held) for key, held in facts.labels.items()} if name else {}
@@ -181,7 +181,7 @@ def _say(before: str, command: str, after: str) -> Markup:
 
 
 def _totals(
-    chosen: Sequence[SessionInfo], known: Mapping[str, Known] | None, listing: Listing, filters: Filters
+    chosen: Sequence[SessionInfo], known: Mapping[str, KnownSession] | None, listing: Listing, filters: Filters
 ) -> Iterator[Markup]:
     """How many sessions fit, and their tokens and cost together."""
     words = counted(len(chosen), "session")
@@ -214,7 +214,7 @@ def _figures(bills: Iterable[Bills]) -> tuple[str, str]:
 
 
 def _form(
-    asked: _Asked, known: Mapping[str, Known] | None, listing: Listing, wrong: Sequence[str], ways: Ways
+    asked: _Asked, known: Mapping[str, KnownSession] | None, listing: Listing, wrong: Sequence[str], ways: Ways
 ) -> Iterator[Markup]:
     """The search and the filters, and what is set as links that unset it."""
     filters = asked.filters
@@ -262,7 +262,7 @@ def _form(
         yield tag("p", *_chips(asked, [("q", asked.q)] * bool(asked.q) + set_filters, ways), class_="chips")
 
 
-def _choices(known: Iterable[Known]) -> tuple[set[str], set[str], set[str], set[str]]:
+def _choices(known: Iterable[KnownSession]) -> tuple[set[str], set[str], set[str], set[str]]:
     """The agents, models, labels and folders of all sessions."""
     known = list(known)
     labels = {label for each in known for label in each.facts.labels.items() if not label[0].startswith(OF_TRANSPORT)}
@@ -303,7 +303,7 @@ def _choice(label: str, name: str, value: str, values: Iterable[str]) -> Markup:
 class _Table:
     """The rows of the sessions that fit."""
 
-    def __init__(self, store: Store, asked: _Asked, known: Mapping[str, Known] | None, ways: Ways) -> None:
+    def __init__(self, store: Store, asked: _Asked, known: Mapping[str, KnownSession] | None, ways: Ways) -> None:
         self._store = store
         self._asked = asked
         self._known = known
@@ -349,7 +349,7 @@ class _Table:
             return (known.facts.folder if known else "") or "(folder not known)"
         return day(row.updated) if self._asked.group == "day" else ""
 
-    def _of(self, info: SessionInfo) -> Known | None:
+    def _of(self, info: SessionInfo) -> KnownSession | None:
         return None if self._known is None else self._known.get(info.id)
 
     def _heads(self) -> Iterator[Markup]:
@@ -392,7 +392,7 @@ class _Table:
 
     def _first_title(self, members: Sequence[SessionInfo]) -> str:
         if self._known is None:
-            return title_among(self._store, members[:_FOLDED])
+            return title_among(self._store, members[:3])
         return next(filter(None, map(self._own_title, members)), "")
 
     def _own_title(self, info: SessionInfo) -> str:
