@@ -34,6 +34,8 @@ _FOLDED = 100
 _OFFERED = 200
 """At most so many folders and labels are offered to choose from."""
 
+_NUMBER = "a number of dollars"
+
 _DEEPEST = 6
 """Sessions of a family that are deeper are drawn at this depth."""
 
@@ -63,12 +65,11 @@ class Filters(Struct, frozen=True):
         """The filters in a query, without those that cannot be read, which the second value tells."""
         given = {name: seen(query.get(name, "").strip()) for name in cls.__struct_fields__}
         wrong = []
-        for name, read in (("since", since), ("until", until), ("cost", Decimal)):
+        for name, read, meant in (("since", since, TIMES), ("until", until, TIMES), ("cost", _dollars, _NUMBER)):
             try:
-                if given[name] and str(read(given[name])) == "NaN":
-                    raise ValueError
-            except (ValueError, InvalidOperation):
-                meant = "a number of dollars" if name == "cost" else TIMES
+                if given[name]:
+                    read(given[name])
+            except ValueError:
                 wrong.append(f"{name}: {given[name]!r} is not {meant}")
                 given[name] = ""
         return cls(**given), wrong
@@ -106,12 +107,23 @@ class Filters(Struct, frozen=True):
             and (not self.folder or facts.folder in folders)
             and (not self.model or any(seen(model) == self.model for model in known.bills))
             and (not self.label or (labels.get(name, "") == value if "=" in self.label else name in labels))
-            and (not self.cost or known.cost >= Decimal(self.cost))
+            and (not self.cost or known.cost >= _dollars(self.cost))
             and (not self.needs_calls or any(self._has_tool(*tool) for tool in known.tools.items()))
         )
 
     def _has_tool(self, of: tuple[str, str], tally: ToolTally) -> bool:
         return (not self.tool or seen(of[1]) == self.tool) and (not self.errors or tally.failed > 0)
+
+
+def _dollars(written: str) -> Decimal:
+    """A number of dollars that a person wrote. Raises ValueError."""
+    try:
+        amount = Decimal(written)
+    except InvalidOperation:
+        raise ValueError(written) from None
+    if not amount.is_finite():
+        raise ValueError(written)
+    return amount
 
 
 class _Asked(Struct, frozen=True):
