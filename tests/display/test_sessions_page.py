@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from random import Random
+from unittest.mock import Mock
 from urllib.parse import unquote
 
 import pytest
@@ -17,7 +18,7 @@ from turnlog._platform.visible import visible
 from turnlog.display.frame import Ways
 from turnlog.display.listing import Listing
 from turnlog.display.sessions_page import sessions_page
-from turnlog.errors import CorruptRecord
+from turnlog.errors import CorruptRecord, StoreError
 from turnlog.log.bills import total_usage
 from turnlog.log.messages import Message, Text
 from turnlog.log.records import MessageRecord
@@ -181,6 +182,38 @@ def test_a_large_store_is_listed_before_everything_is_read(monkeypatch: pytest.M
     assert "230 sessions," not in page.text
     listing.known(store.sessions())
     assert "are being read" not in page_of(store, {}, listing).text
+
+
+def test_a_thread_reads_a_large_store_and_tells_what_stops_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The figures of a large store never come, or its failure is not told."""
+    store = filled(Random(4), 230)
+    for fails in (False, True):
+        listing = Listing(store)
+        if fails:
+            monkeypatch.setattr(store, "facts", Mock(side_effect=StoreError("the disk is gone")))
+        assert listing.known(store.sessions(), wait=False) is None
+        assert listing._thread is not None
+        listing._thread.join(30)
+        if fails:
+            with pytest.raises(StoreError, match="the disk is gone"):
+                listing.known(store.sessions(), wait=False)
+        else:
+            known = listing.known(store.sessions(), wait=False)
+            assert known is not None
+            assert sum(each.failed for each in known.values())
+
+
+def test_a_list_that_was_made_before_another_one_changes_nothing() -> None:
+    """Two pages at a time, of which one listed the sessions before a new one came, read everything again."""
+    store = filled(Random(4), 20)
+    listing = Listing(store)
+    older = store.sessions()
+    store.create("new")
+    known = listing.known(store.sessions())
+    assert known is not None
+    held = known["s1"]
+    assert listing.known(older) is not None
+    assert (listing.known(store.sessions()) or {})["s1"] is held
 
 
 def test_a_large_family_leads_to_a_list_of_its_own() -> None:

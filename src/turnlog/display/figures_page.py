@@ -46,7 +46,7 @@ def figures_page(
     known = listing.with_calls(infos)
     first = day_of(since(filters.since)) if filters.since else ""
     last = day_of(until(filters.until)) if filters.until else "~"
-    figures = listing.remembered(("figures", first, last), lambda: _read([*known.values()], first, last))
+    figures = listing.remembered(known, ("figures", first, last), lambda: _read(known.values(), first, last))
     yield head("Figures", ways)
     yield from opening(ways, here="Figures")
     yield start("main", class_="figures")

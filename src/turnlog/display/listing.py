@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from .._platform.times import local
-from ..errors import CorruptRecord, SessionNotFound
+from ..errors import CorruptRecord, SessionNotFound, TurnlogError
 from ..log.bills import Bills, added, usage_by_model
 from ..log.records import Record
 from ..log.store import SessionFacts, SessionInfo, Store
@@ -86,66 +86,81 @@ class Listing:
         self._known: dict[str, KnownSession] = {}
         self._billed: set[int] = set()
         self._told: set[int] = set()
+        self._shown: dict[str, KnownSession] = {}
         self._remembered: dict[Hashable, Any] = {}
         self._lock = Lock()
         self._thread: Thread | None = None
+        self._error: Exception | None = None
 
     def known(self, infos: Sequence[SessionInfo], *, wait: bool = True) -> Mapping[str, KnownSession] | None:
         """What is known of all sessions of the store, which `infos` are. Without `wait`, None while much has yet to be
-        read, which then begins in a thread."""
+        read, which then begins in a thread. Raises what reading in a thread raised."""
         behind = sum(map(self._is_behind, infos))
-        if not behind and len(infos) == len(self._known):
-            return {**self._known}  # threads may add to it while a page is written
         if not wait and behind > _FEW:
+            if error := self._error:
+                self._error = None
+                raise error
             if self._thread is None or not self._thread.is_alive():
                 self._thread = Thread(target=self._read_all, args=(infos,), daemon=True)
                 self._thread.start()
             return None
-        with self._lock:
-            self._read(infos)
-        return {**self._known}
+        if behind or len(infos) != len(self._shown):
+            with self._lock:
+                self._read(infos)
+                self._show()
+        return self._shown
 
     def with_calls(self, infos: Sequence[SessionInfo]) -> Mapping[str, KnownSession]:
         """The same, with all calls read."""
         self.known(infos)
         by_id = {info.id: info for info in infos}
-        for info in _oldest_first(infos):
-            known = self._known.get(info.id)
-            if known is not None and known.told != info.records:
-                with self._lock:
+        behind = [info for info in infos if info.id in self._shown and self._shown[info.id].told < info.records]
+        for info in _oldest_first(behind):
+            with self._lock:
+                if (known := self._known.get(info.id)) is not None:
                     self._read_calls(info, known, by_id)
-                    self._remembered = {}
-        return {**self._known}
+        if behind:
+            self._show()
+        return self._shown
 
-    def remembered(self, key: Hashable, make: Callable[[], _Value]) -> _Value:
-        """What `make` returns, made again once the sessions changed; None as `key` keeps nothing."""
-        held = self._remembered  # another dict once the sessions changed
-        kept = held.get(key)
-        if kept is None:
+    def _show(self) -> None:
+        """Give pages what is known now; threads may add to it while one is written."""
+        self._shown, self._remembered = {**self._known}, {}
+
+    def remembered(self, known: Mapping[str, KnownSession] | None, key: Hashable, make: Callable[[], _Value]) -> _Value:
+        """What `make` makes of what is known, kept until that changes."""
+        held, kept = self._remembered, self._remembered.get(key)
+        if known is not self._shown or kept is None:
             kept = make()
-            if key is not None and len(held) < _KEPT:
+            if known is self._shown and len(held) < _KEPT:
                 held[key] = kept
         return kept
 
     def _read_all(self, infos: Sequence[SessionInfo]) -> None:
-        with suppress(Exception):  # of the store, which the next page meets again
+        try:
             self.with_calls(infos)
+        except (TurnlogError, OSError) as error:  # which the next page raises
+            self._error = error
 
     def _is_behind(self, info: SessionInfo) -> bool:
         known = self._known.get(info.id)
         return known is None or known.records != info.records
 
     def _read(self, infos: Sequence[SessionInfo]) -> None:
-        by_id = {info.id: info for info in infos}
-        if any(name not in by_id or by_id[name].records < known.records for name, known in self._known.items()):
-            # One is gone, and what it shared with others counts in those.
+        if self._are_gone(infos) and self._are_gone(infos := self.store.sessions()):  # not just listed before others
+            # What those that are gone shared with others counts in these.
             self._known, self._billed, self._told = {}, set(), set()
+        by_id = {info.id: info for info in infos}
         behind = [info for info in infos if self._is_behind(info)]
         facts = self.store.facts() if len(behind) > _FEW else {}
         for info in _oldest_first(behind):
             with suppress(SessionNotFound):  # deleted meanwhile
                 self._known[info.id] = self._read_one(info, by_id, facts)
-        self._remembered = {}
+
+    def _are_gone(self, infos: Sequence[SessionInfo]) -> bool:
+        """Whether sessions that are known are not among these, or are there with fewer records."""
+        records = {info.id: info.records for info in infos}
+        return any(records.get(name, -1) < known.records for name, known in self._known.items())
 
     def _read_one(
         self, info: SessionInfo, by_id: Mapping[str, SessionInfo], facts: Mapping[str, SessionFacts]
@@ -154,6 +169,7 @@ class Listing:
         answers = set(known.answers)
         try:
             usage = self.store.of_kinds(info.id, ("usage",), first=known.records + 1)
+            usage = (record for record in usage if record.n <= info.records)  # it may have grown
             days = dict(known.days)
             for day, bills in _by_day(own_usage(info, usage, by_id, self._billed, answers)).items():
                 days[day] = added([days[day], bills]) if day in days else bills

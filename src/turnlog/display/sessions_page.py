@@ -202,8 +202,10 @@ def _totals(
         notes.append("tokens, cost and models are being read; load this page again")
     else:
         held = [known[info.id] for info in chosen if info.id in known]
-        key = ("sum", filters) if not (filters.since or filters.until) else None
-        bill = listing.remembered(key, lambda: added(each.bills for each in held))
+        is_kept = not (filters.since or filters.until)  # which mean another time each time
+        bill = listing.remembered(
+            known if is_kept else None, ("sum", filters), lambda: added(each.bills for each in held)
+        )
         tokens, cost = _figures([bill])
         words += f", {tokens} tokens, {cost}" if tokens else ""
         notes += ["> a price or output is missing"] if ">" in words else []
@@ -230,8 +232,8 @@ def _form(
 ) -> Iterator[Markup]:
     """The search and the filters, and what is set as links that unset it."""
     filters = asked.filters
-    key = None if known is None else "choices"
-    agents, models, labels, folders = listing.remembered(key, lambda: _choices((known or {}).values()))
+    offered = listing.remembered(known, "choices", lambda: _choices((known or {}).values()))
+    agents, models, labels, folders = offered
     set_filters = [(name, value) for name, value in asdict(filters).items() if value]
     yield start("form", method="get", action=ways.sessions(), class_="find", role="search")
     yield _field(
