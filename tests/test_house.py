@@ -43,7 +43,6 @@ ALONE = {
     "chat.processes": "how commands run and end; the tools that run them are in `chat.workshop`",
     "chat.rendering": "answers as text on the screen, without a terminal",
     "chat.workshop": "the tools that a chat gives to its model",
-    "cli.exports": "one file for each noun of the command line",
     "cli.talk": "what `show` prints unless it is asked for records, turns or tools",
     "cli.demo": "loaded only if the command runs",
     "cli.sessions": "one file for each noun of the command line; `scrub` asks with the line that `rm` asks with",
@@ -87,6 +86,7 @@ ALONE = {
     "view.repair.alternate": "whole views for chat templates; with `view.repair.repair` over 600 lines",
     "view.repair.own_calls": "with the repair over 600 lines",
     "view.repair.sniff": "the room below: what media bytes are",
+    "web.site": "pages as files, without a server and what it needs",
     "workspace.snapshot": "a folder at one moment, without watching",
 }
 """Modules that only one other module imports, other than a facade, and why they are files of their own."""
