@@ -396,3 +396,7 @@ if (searchBox) {
     sessions: ({ count }) => tell(`${count} session${count === 1 ? "" : "s"} changed: show`, () => location.reload()),
   });
 }
+
+if (document.querySelector("[data-again]")) {
+  setTimeout(() => document.activeElement === document.body && location.reload(), 1500);
+}
