@@ -26,6 +26,8 @@ from .talk import Talk, TalkItem
 from .wording import in_short
 
 _GIST = 120
+_ITEMS = 25
+"""A server sends this many parts of a record, such as calls; the page of the record has the others."""
 _SHOWN = 0.05
 """Seconds; how long shorter calls took is not shown."""
 _LINES = 200
@@ -97,7 +99,8 @@ class ConversationWriter:
             yield self._line([text("results, with their calls")], [], told, "event log")
             return
         speaks, is_first = any(item.kind in ("user", "assistant") for item in items), True
-        for item in items:
+        most = _ITEMS if self._ways.is_served else len(items)
+        for item in items[:most]:
             if item.kind in ("user", "assistant"):
                 yield self._words(item, told, headed=is_first)
                 is_first = False
@@ -107,6 +110,9 @@ class ConversationWriter:
                 yield self._mark(item)
             else:
                 yield self._folded(item)
+        if more := items[most:]:
+            words = text(f"{len(more):,} more parts of record {told.n}")
+            yield tag("p", tag("a", words, href=self._ways.part(self._id, "r", told.n)), class_="rest")
         if not speaks:
             yield self._line([text("calls")], [], told, "event log")
 

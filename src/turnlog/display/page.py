@@ -38,7 +38,7 @@ _PAGE = 500
 _WINDOW = 100
 """The most records that a server sends at once."""
 
-_NODES = 700
+_NODES = 450
 """About how many elements a window has at most: two windows, the prompts and the rest are 2,000."""
 
 _WHOLE = 1_000

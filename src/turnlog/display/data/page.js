@@ -396,7 +396,4 @@ if (searchBox) {
     sessions: ({ count }) => tell(`${count} session${count === 1 ? "" : "s"} changed: show`, () => location.reload()),
   });
 }
-
-if (document.querySelector("[data-again]")) {
-  setTimeout(() => document.activeElement === document.body && location.reload(), 1500);
-}
+setTimeout(() => document.querySelector("body:focus-within, body:not(:has([data-again]))") || location.reload(), 1500);
