@@ -47,6 +47,9 @@ _WHOLE = 1_000
 _PROMPTS = 100
 """How many prompts before and after the record that is shown the list of prompts has."""
 
+_BILLED = 20_000
+"""Of a longer session, only the page of its requests tells what it cost: adding up takes too long for its first page."""
+
 _BEGINNING = 60
 """How many of the first records are searched for an image, which a path begins with."""
 
@@ -106,14 +109,19 @@ def _top(store: Store, talk: Talk, ways: Ways) -> Iterator[Markup]:
     lines.append(tag("p", text("Session "), tag("code", text(info.id)), text(figures, one_line=True)))
     if info.parent:
         lines.append(tag("p", *_parent(info, ways)))
-    if talk.bills:
-        lines.append(tag("p", text(in_short(talk.bills), one_line=True)))
-    bills, many = with_subagents(store, info.id)
-    if many:
-        lines.append(tag("p", text(f"With {counted(many, 'subagent')}: {in_short(bills)}", one_line=True)))
+    lines += _bills(store, info)
     if ways.form == "site":
         lines.append(_links(store, info, ways))
     yield tag("header", tag("h1", text(info.title or info.id, one_line=True), dir="auto"), *lines, class_="top")
+
+
+def _bills(store: Store, info: SessionInfo) -> Iterator[Markup]:
+    """What a session cost, and with its subagents."""
+    if own := store.usage(info.id):
+        yield tag("p", text(in_short(own), one_line=True))
+    bills, many = with_subagents(store, info.id)
+    if many:
+        yield tag("p", text(f"With {counted(many, 'subagent')}: {in_short(bills)}", one_line=True))
 
 
 def _parent(info: SessionInfo, ways: Ways) -> list[Markup]:
@@ -241,6 +249,7 @@ def _served_top(store: Store, info: SessionInfo, ways: Ways) -> Iterator[Markup]
     times = [f"{day(time)} {clock(time)}" for time in (info.created, info.updated)]
     told = [facts.agent, facts.folder, " to ".join(dict.fromkeys(times)), counted(info.records, "record")]
     lines = [tag("p", text(" · ".join(filter(None, told)), one_line=True))]
+    lines += _bills(store, info) if info.records <= _BILLED else ()
     if info.parent:
         lines.append(tag("p", *_parent(info, ways)))
     lines.append(_links(store, info, ways))
