@@ -48,7 +48,7 @@ _PROMPTS = 100
 """How many prompts before and after the record that is shown the list of prompts has."""
 
 _BILLED = 20_000
-"""Of a longer session, only the page of its requests tells what it cost: adding up takes too long for its first page."""
+"""Of a longer session, only the page of its requests tells what it cost: adding up takes longer than its first page."""
 
 _BEGINNING = 60
 """How many of the first records are searched for an image, which a path begins with."""
