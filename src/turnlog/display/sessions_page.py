@@ -14,16 +14,16 @@ from .._platform.times import TIMES, ago, day, since, until
 from .._platform.units import counted
 from .._platform.visible import visible
 from ..errors import SessionNotFound
-from ..log.bills import Bills, added, total_usage
+from ..log.bills import Bills, added
 from ..log.store import SessionFacts, SessionInfo, Store
-from ..models.pricing import dollars, total_cost
 from ..stores.ids import Family, families
 from ..stores.labels import OF_TRANSPORT
 from .escapes import Markup, end, join, start, tag, text
 from .frame import Ways, foot, head, opening
 from .listing import KnownSession, Listing, ToolTally, facts_known, is_in_folder, title_among
+from .pieces import field, turning, wrong
 from .search_hits import hits
-from .wording import at_least
+from .wording import amounts
 
 _ROWS = 100
 """Rows of a page."""
@@ -151,7 +151,7 @@ def sessions_page(
 ) -> Iterator[Markup]:
     """The page of the sessions that fit a query, in chunks of markup. Without a `listing`, all is read for this page;
     with one, figures are left out that it does not know yet, unless the query needs them."""
-    filters, wrong = Filters.of(query)
+    filters, mistakes = Filters.of(query)
     group, sort = query.get("group", ""), query.get("sort", "")
     number = query.get("page", "")
     asked = _Asked(
@@ -172,7 +172,7 @@ def sessions_page(
     yield tag("h1", text("Sessions"))
     yield from _totals(chosen, known, listing, filters)
     if ways.is_served:
-        yield from _form(asked, known, listing, wrong, ways)
+        yield from _form(asked, known, listing, mistakes, ways)
         among = None if filters == Filters() else {info.id for info in chosen}
         found = hits(store, asked.q, ways, among=among) if asked.q else iter(())
         yield tag("section", *found, id="hits", aria_live="polite", aria_label="Search results")
@@ -208,27 +208,30 @@ def _totals(
         )
         tokens, cost = _figures([bill])
         words += f", {tokens} tokens, {cost}" if tokens else ""
-        notes += ["> a price or output is missing"] if ">" in words else []
-        damaged = sum(each.is_damaged for each in held)
-        notes += [f"{counted(damaged, 'session')} damaged, not counted in full: see turnlog verify"] if damaged else []
+        notes += shortfalls(words, held)
         unread = sum(each.told < each.records for each in held)
         notes += [f"errors of {counted(unread, 'session')} not read yet"] if unread else []
     yield tag("p", tag("b", text(words)), *(tag("span", text(note), class_="small") for note in notes), class_="total")
 
 
+def shortfalls(words: str, known: Iterable[KnownSession]) -> Iterator[str]:
+    """What the tokens and the cost of these sessions, which `words` tell, are without."""
+    if ">" in words or "?" in words:
+        yield "> a price or output is missing"
+    if damaged := sum(each.is_damaged for each in known):
+        yield f"{counted(damaged, 'session')} damaged, not counted in full: see turnlog verify"
+
+
 def _figures(bills: Iterable[Bills]) -> tuple[str, str]:
     bill = added(bills)
-    if not bill:
-        return "", ""
-    usage = total_usage(bill)
-    return at_least(usage, usage.input + usage.output, short=True), dollars(total_cost(bill), digits=2)
+    return amounts(bill) if bill else ("", "")
 
 
 # -- the form --------------------------------------------------------------------------------------
 
 
 def _form(
-    asked: _Asked, known: Mapping[str, KnownSession] | None, listing: Listing, wrong: Sequence[str], ways: Ways
+    asked: _Asked, known: Mapping[str, KnownSession] | None, listing: Listing, mistakes: Iterable[str], ways: Ways
 ) -> Iterator[Markup]:
     """The search and the filters, and what is set as links that unset it."""
     filters = asked.filters
@@ -236,7 +239,7 @@ def _form(
     agents, models, labels, folders = offered
     set_filters = [(name, value) for name, value in asdict(filters).items() if value]
     yield start("form", method="get", action=ways.sessions(), class_="find", role="search")
-    yield _field(
+    yield field(
         "Search",
         "q",
         asked.q,
@@ -253,11 +256,11 @@ def _form(
     yield _choice("Agent", "agent", filters.agent, agents)
     yield _choice("Model", "model", filters.model, models)
     yield _choice("Label", "label", filters.label, labels)
-    yield _field("Folder", "folder", filters.folder, list="folders", size="16")
+    yield field("Folder", "folder", filters.folder, list="folders", size="16")
     yield tag("datalist", *(tag("option", value=folder) for folder in sorted(folders - {""})[:_OFFERED]), id="folders")
-    yield _field("Since", "since", filters.since, placeholder="3d, 2026-01-31", size="11")
-    yield _field("Until", "until", filters.until, placeholder="yesterday", size="11")
-    yield _field("Cost from $", "cost", filters.cost, inputmode="decimal", size="5")
+    yield field("Since", "since", filters.since, placeholder="3d, 2026-01-31", size="11")
+    yield field("Until", "until", filters.until, placeholder="yesterday", size="11")
+    yield field("Cost from $", "cost", filters.cost, inputmode="decimal", size="5")
     checked = "" if filters.errors else None
     yield tag("label", start("input", type="checkbox", name="errors", value="1", checked=checked), text(" has errors"))
     options = [
@@ -270,8 +273,7 @@ def _form(
         if value:
             yield start("input", type="hidden", name=name, value=value)
     yield end("form")
-    for line in wrong:
-        yield tag("p", text(line), class_="badge bad")
+    yield from map(wrong, mistakes)
     if set_filters or asked.q:
         yield tag("p", *_chips(asked, [("q", asked.q)] * bool(asked.q) + set_filters, ways), class_="chips")
 
@@ -295,10 +297,6 @@ def _chips(asked: _Asked, values: Sequence[tuple[str, str]], ways: Ways) -> Iter
         yield tag("a", text(f"{words} ×"), href=to, class_="badge", aria_label=f"remove {words}")
     if len(values) > 1:
         yield tag("a", text("remove all"), href=ways.sessions(), class_="badge")
-
-
-def _field(label: str, name: str, value: str, **attributes: str) -> Markup:
-    return tag("label", text(f"{label} "), start("input", name=name, value=value or None, **attributes))
 
 
 def _choice(label: str, name: str, value: str, values: Iterable[str]) -> Markup:
@@ -348,7 +346,7 @@ class _Table:
             yield end("tbody")
         yield end("table")
         if len(shown) < len(rows):
-            yield from self._pages(first, len(rows))
+            yield turning(first, _ROWS, len(rows), lambda page: asked.link(self._ways, page=str(page)))
 
     def _amount(self, row: Family) -> tuple[Decimal, int]:
         """What a row is sorted by: cost or tokens of all its sessions."""
@@ -449,13 +447,6 @@ class _Table:
             to = self._ways.sessions(family=seen(row.info.id))
             yield tag("li", tag("a", text(f"all {len(placed):,} sessions"), href=to))
         yield end("ul")
-
-    def _pages(self, first: int, many: int) -> Iterator[Markup]:
-        words = f"{first + 1:,} to {min(first + _ROWS, many):,} of {many:,} rows"
-        page, last = first // _ROWS + 1, (many - 1) // _ROWS + 1
-        links = [("Back", page - 1)] * (page > 1) + [("Next", page + 1)] * (page < last)
-        to = [tag("a", text(name), href=self._asked.link(self._ways, page=str(number))) for name, number in links]
-        yield tag("nav", tag("span", text(words)), *to, class_="turn", aria_label="More sessions")
 
 
 def _when(time: str) -> Markup:
