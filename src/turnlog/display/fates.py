@@ -11,7 +11,7 @@ from msgspec import Struct
 from .._platform.texts import shorten
 from .._platform.units import counted
 from ..log.actions import SHRINKING, action_of
-from ..log.messages import Message, Text, ToolCall
+from ..log.messages import Message
 from ..log.store import Store
 from ..log.texts import leaf_parts
 from ..view.decisions import active_decisions
@@ -21,8 +21,8 @@ from .escapes import Markup, tag, text
 from .frame import Ways
 from .parts import preformatted
 from .past_request import PastRequest
-from .pieces import folded, line, link
-from .request_words import gist, saving
+from .pieces import badge, folded, line, link
+from .request_words import gist, part_words, saving
 
 _ROWS, _GROUPS = 120, 60
 """At most so many messages of the log have a row on the page of a request, and so many groups a heading: the newest.
@@ -132,7 +132,8 @@ class Fates:
         message = next((record.message for record in page.store.read(page.id, first=account.n, last=account.n)), None)
         yield page.record(account.n)
         yield tag("b", text(message.role if message else ""))
-        yield tag("span", text(_gist(message) if message else "", one_line=True), class_="gist")
+        words = gist(Message(message.role, tuple(leaf_parts(message.parts)))) if message else ""
+        yield tag("span", text(words, one_line=True), class_="gist")
         also = f", {shown.treatment}" if shown and shown.treatment in ("repaired", "joined") else ""
         yield _badge(row.fate, (f" as {account.curator}" if account.curator else "") + also)
         size = saving(account.tokens, account.shown) if account.tokens != account.shown else f"{account.tokens:,}"
@@ -166,25 +167,11 @@ def _undoing(page: PageLinks) -> dict[int, str]:
     return commands | {n: f"turnlog rewind {page.id} --undo" for n in islice(rewinds, 1)}
 
 
-def _gist(message: Message) -> str:
-    """A message on one line; of results also their text."""
-    texts = gist(Message(message.role, tuple(leaf_parts(message.parts))))
-    return " ".join(dict.fromkeys((gist(message), texts)))
-
-
 def _badge(fate: str, more: str = "") -> Markup:
-    return tag("span", text(fate + more, one_line=True), class_=f"badge f-{fate.replace(' ', '-')}")
+    return badge(fate + more, f"f-{fate.replace(' ', '-')}")
 
 
 def _as_sent(message: Message) -> Markup:
     """A message as it was sent, folded."""
-    pieces = []
-    for part in leaf_parts(message.parts):
-        match part:
-            case Text(text=words):
-                pieces.append(words)
-            case ToolCall(name=name):
-                pieces.append(f"[calls {name}] {part.raw_arguments}")
-            case _:
-                pieces.append(f"[{type(part).__name__.lower()}]")
-    return folded("as sent", preformatted(shorten("\n".join(pieces), characters=_SENT, lines=200)), kind="data")
+    words = "\n".join(part_words(part, whole=True) for part in leaf_parts(message.parts))
+    return folded("as sent", preformatted(shorten(words, characters=_SENT, lines=200)), kind="data")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 import msgspec
 
@@ -19,7 +19,7 @@ from ..models.pricing import Cost, cost
 from ..redaction.store import as_kept
 from ..session.caches import outcome_of
 from ..session.session import Session
-from ..session.targets import usual_target
+from ..session.targets import chosen_target
 from ..stores.wrapper import ReadingStore
 from ..view.breakdown import Breakdown
 from ..view.decisions import active_decisions
@@ -54,11 +54,11 @@ def request_page(store: Store, session_id: str, n: int, ways: Ways) -> Iterator[
     listed = requests_of(store, session_id)  # which names what is damaged
     page = PageLinks(ReadingStore(as_kept(store), lambda problem: None), session_id, ways)
     answered, title = listed.of(n), store.info(session_id).title or session_id
-    before = (each for each in reversed(listed.requests[: answered.number - 1]))
-    earlier = next((each for each in before if model_name(each.model) == model_name(answered.model)), None)
-    # Of a long session, the list of its requests is not in memory while the page is made.
-    heading = join([*_heading(page, listed, answered, title)])
-    inside = _request(page, heading, answered, earlier, listed.problems)
+    before, name = reversed(listed.requests[: answered.number - 1]), model_name(answered.model)
+    earlier = next((each for each in before if model_name(each.model) == name), None)
+    # Made at once: of a long session, the list of its requests is not in memory while the page is made.
+    heading = [*_heading(page, listed, answered, title), *_damage(listed.problems)]
+    inside = chain(heading, _request(page, answered, earlier))
     return framed(f"Request {answered.number}: {title}", ways, inside, kind="asked")
 
 
@@ -82,17 +82,10 @@ def _when(request: AnsweredRequest) -> str:
     return f"{day(request.time)} {clock(request.time)}"
 
 
-def _request(
-    page: PageLinks,
-    heading: Markup,
-    answered: AnsweredRequest,
-    earlier: AnsweredRequest | None,
-    problems: Iterable[Problem],
-) -> Iterator[Markup]:
-    yield heading
+def _request(page: PageLinks, answered: AnsweredRequest, earlier: AnsweredRequest | None) -> Iterator[Markup]:
     try:
         past = PastRequest(page.store, page.id, answered)
-        pieces = [*_doubts(past), *_damage(problems), *_made_again(page, past, earlier)]
+        pieces = [*_doubts(past), *_made_again(page, past, earlier)]
     except TurnlogError as error:
         pieces = [wrong(f"This request cannot be made again: {error}")]
     yield from pieces
@@ -240,7 +233,7 @@ def _window_use(page: PageLinks, info: SessionInfo, problems: list[Problem]) -> 
     try:
         if info.records > _MOST:
             yield _too_long(info.records, info.id)
-        elif (target := usual_target(session := Session(store, info))) is None:
+        elif (target := chosen_target(session := Session(store, info))) is None:
             yield line("Which model it is for is not on record.")
         else:
             yield from [*_filled(session.window.breakdown(target))]

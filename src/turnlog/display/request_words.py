@@ -91,16 +91,17 @@ def _summary_that_leaves(ruling: Ruling, rulings: Iterable[Ruling]) -> Decision 
 
 def gist(message: Message, *, characters: int = 100) -> str:
     """A message on one line, shortened."""
-    words = " ".join(" ".join(map(_word, message.parts)).split())
+    words = " ".join(" ".join(map(part_words, message.parts)).split())
     return shorten(words, characters=characters)
 
 
-def _word(part: Part) -> str:
+def part_words(part: Part, *, whole: bool = False) -> str:
+    """A part as text: the beginning of a text and the name of a call, or `whole`."""
     match part:
         case Text(text=text):
-            return text[:1_000]
+            return text if whole else text[:1_000]
         case ToolCall(name=name):
-            return f"[calls {name}]"
+            return f"[calls {name}]" + (f" {part.raw_arguments}" if whole else "")
         case ToolResult(name=name, outcome=outcome):
             return f"[result {name} {outcome}]"
         case _:

@@ -21,7 +21,7 @@ from ..stores.labels import OF_TRANSPORT
 from .escapes import Markup, end, join, start, tag, text
 from .frame import Ways, foot, head, opening
 from .listing import KnownSession, Listing, ToolTally, facts_known, is_in_folder, title_among
-from .pieces import field, turning, wrong
+from .pieces import badge, field, line, link, turning, wrong
 from .search_hits import hits
 from .wording import amounts
 
@@ -177,19 +177,15 @@ def sessions_page(
         found = hits(store, asked.q, ways, among=among) if asked.q else iter(())
         yield tag("section", *found, id="hits", aria_live="polite", aria_label="Search results")
     if not infos:
-        yield _say(
-            "No sessions yet. ", "turnlog import --discover", " finds the transcripts of agents on this machine."
-        )
+        command = tag("code", text("turnlog import --discover"))
+        about = text(" finds the transcripts of agents on this machine.")
+        yield line("No sessions yet. ", command, about, kind="empty")
     elif not chosen:
-        yield tag("p", text("No session fits. "), tag("a", text("Show all"), href=ways.sessions()), class_="empty")
+        yield line("No session fits. ", link("Show all", ways.sessions()), kind="empty")
     elif not asked.q:
         yield from _Table(store, asked, known, ways).rows(chosen)
     yield end("main")
     yield foot()
-
-
-def _say(before: str, command: str, after: str) -> Markup:
-    return tag("p", text(before), tag("code", text(command)), text(after), class_="empty")
 
 
 def _totals(
@@ -239,17 +235,8 @@ def _form(
     agents, models, labels, folders = offered
     set_filters = [(name, value) for name, value in asdict(filters).items() if value]
     yield start("form", method="get", action=ways.sessions(), class_="find", role="search")
-    yield field(
-        "Search",
-        "q",
-        asked.q,
-        type="search",
-        placeholder="words, “phrases”, begin*",
-        data_hits="/hits",
-        size="40",
-        aria_controls="hits",
-        autocomplete="off",
-    )
+    live = {"data_hits": "/hits", "aria_controls": "hits", "autocomplete": "off"}
+    yield field("Search", "q", asked.q, type="search", placeholder="words, “phrases”, begin*", size="40", **live)
     yield start("details", open="" if set_filters or asked.group else None)
     yield tag("summary", text("Filters"))
     yield start("div", class_="filters")
@@ -263,10 +250,7 @@ def _form(
     yield field("Cost from $", "cost", filters.cost, inputmode="decimal", size="5")
     checked = "" if filters.errors else None
     yield tag("label", start("input", type="checkbox", name="errors", value="1", checked=checked), text(" has errors"))
-    options = [
-        tag("option", text(words), value=name, selected="" if name == asked.group else None)
-        for name, words in _GROUPS.items()
-    ]
+    options = _options(_GROUPS.items(), asked.group)
     yield tag("label", text("Groups "), tag("select", *options, name="group"))
     yield join([end("div"), end("details"), tag("button", text("Show"), type="submit")])
     for name, value in (("sort", asked.sort), ("tool", filters.tool), ("family", filters.family)):
@@ -302,11 +286,15 @@ def _chips(asked: _Asked, values: Sequence[tuple[str, str]], ways: Ways) -> Iter
 def _choice(label: str, name: str, value: str, values: Iterable[str]) -> Markup:
     offered = sorted({*values, value} - {""})
     shown = [*offered[:_OFFERED], *([value] if value in offered[_OFFERED:] else [])]
-    options = [tag("option", text("any"), value="")]
-    options += [tag("option", text(each), value=each, selected="" if each == value else None) for each in shown]
+    options = _options([("", "any"), *((each, each) for each in shown)], value)
     if len(offered) > len(shown):
         options.append(tag("option", text(f"({len(offered) - len(shown):,} more)"), disabled=""))
     return tag("label", text(f"{label} "), tag("select", *options, name=name))
+
+
+def _options(offered: Iterable[tuple[str, str]], chosen: str) -> list[Markup]:
+    selected = {chosen: ""}
+    return [tag("option", text(words), value=value, selected=selected.get(value)) for value, words in offered]
 
 
 # -- the table -------------------------------------------------------------------------------------
@@ -400,7 +388,7 @@ class _Table:
         yield end("tr")
 
     def _title(self, info: SessionInfo, title: str) -> Markup:
-        return tag("a", text(title or info.id, one_line=True), href=self._ways.session(info.id))
+        return link(title or info.id, self._ways.session(info.id))
 
     def _first_title(self, members: Sequence[SessionInfo]) -> str:
         if self._known is None:
@@ -415,9 +403,9 @@ class _Table:
         """Badges: failed calls, damage."""
         held = [known for each in members if (known := self._of(each))]
         if failed := sum(known.failed for known in held):
-            yield tag("span", text(counted(failed, "failed call")), class_="badge bad")
+            yield badge(counted(failed, "failed call"), "bad")
         if any(known.is_damaged for known in held):
-            yield tag("span", text("damaged"), class_="badge bad")
+            yield badge("damaged", "bad")
 
     def _facts(self, session_id: str) -> SessionFacts:
         with suppress(SessionNotFound):  # deleted just now
