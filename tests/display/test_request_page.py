@@ -26,7 +26,7 @@ from turnlog._platform.visible import visible
 from turnlog.display.frame import Ways
 from turnlog.display.past_request import AnsweredRequest, PastRequest, past_request, requests_of
 from turnlog.display.request_page import request_page, requests_page, window_use
-from turnlog.display.request_words import request_changes
+from turnlog.display.request_words import request_changes, undoing
 from turnlog.errors import BudgetError, InputError, TurnlogError
 from turnlog.importers.sync.session import sync_session
 from turnlog.log.messages import Message, ToolCall, ToolResult, media_parts
@@ -38,6 +38,7 @@ from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing.histories import HistoryWriter
 from turnlog.testing.hostile import HOSTILE
+from turnlog.view.decisions import active_decisions
 from turnlog.view.explain import Account
 
 TARGETS = (
@@ -184,6 +185,21 @@ def test_a_past_request_is_the_one_that_was_sent(steps: list[tuple[str, int]], s
         if before and sent.made.cache is not None:
             use = past.cache_use(listed.of(before[-1].n))
             assert use is None or use[0] == sent.made.cache
+
+
+@given(steps=_steps, seed=st.integers(0, 10_000))
+def test_commands_take_back_their_decision(steps: list[tuple[str, int]], seed: int) -> None:
+    """A command beside a decision that is refused, or leaves the decision in force, fails here."""
+    talker = talked(steps, seed)
+    commands = undoing("s", active_decisions(talker.store.of_kinds("s", ("decision",))))
+    for n, command in sorted(commands.items(), reverse=True):
+        assert re.fullmatch(r"turnlog (rewind s --undo|undo s( \(\d+ times, the newest decision first\))?)", command)
+        if "rewind" in command:
+            with suppress(InputError):  # the conversation went on since
+                talker.session.undo("rewind")
+        else:
+            talker.session.undo("compaction")
+            assert n not in active_decisions(talker.store.of_kinds("s", ("decision",)))
 
 
 _LINE = re.compile(r'#r(\d+)">\d+</a><b>[a-z]*</b><span class="gist">[^<]*</span><span class="badge f-([a-z-]+)">')

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby, islice
+from itertools import groupby
 
 from msgspec import Struct
 
 from .._platform.texts import shorten
 from .._platform.units import counted
-from ..log.actions import SHRINKING, action_of
 from ..log.messages import Message
 from ..log.store import Store
 from ..log.texts import leaf_parts
@@ -22,7 +21,7 @@ from .frame import Ways
 from .parts import preformatted
 from .past_request import PastRequest
 from .pieces import badge, folded, line, link
-from .request_words import gist, part_words, saving
+from .request_words import gist, part_words, saving, undoing
 
 _ROWS, _GROUPS = 120, 60
 """At most so many messages of the log have a row on the page of a request, and so many groups a heading: the newest.
@@ -64,7 +63,7 @@ class Fates:
         self._page = page
         self._explanation = past.session.explain(target=past.target)
         self._rulings = {ruling.n: ruling for ruling in self._explanation.rulings}
-        self._undo = _undoing(page)
+        self._undo = undoing(page.id, active_decisions(page.store.of_kinds(page.id, ("decision",))))
         self._left = _ROWS
         view = past.request.view
         self._added = [shown for shown in view if shown.treatment in ("synthetic", "appended") and not shown.stands_in]
@@ -155,16 +154,6 @@ class Fates:
             command = self._undo.get(by)
             undo = [text(" Take it back: "), tag("code", text(command, one_line=True))] if command else []
             yield tag("p", self._page.record(by, f"decision {by}"), words, *undo, class_="small")
-
-
-def _undoing(page: PageLinks) -> dict[int, str]:
-    """The commands that take back decisions which are still in force."""
-    newest = [*reversed(active_decisions(page.store.of_kinds(page.id, ("decision",))).items())]
-    commands: dict[int, str] = {}
-    for i, n in enumerate(n for n, decision in newest if decision.action in SHRINKING):
-        commands[n] = f"turnlog undo {page.id}" + (f" ({i + 1} times, the newest decision first)" if i else "")
-    rewinds = (n for n, decision in newest if action_of(decision.action).undone == "rewind")
-    return commands | {n: f"turnlog rewind {page.id} --undo" for n in islice(rewinds, 1)}
 
 
 def _badge(fate: str, more: str = "") -> Markup:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import get_args
 
@@ -11,7 +13,7 @@ from .._platform.alike import grouped
 from .._platform.texts import shorten
 from .._platform.units import counted
 from .._platform.visible import visible
-from ..log.actions import HIDING
+from ..log.actions import HIDING, SHRINKING, action_of
 from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..log.records import Decision
 from ..requests.request import Request
@@ -87,6 +89,15 @@ def _summary_that_leaves(ruling: Ruling, rulings: Iterable[Ruling]) -> Decision 
         if in_force and detail.get("replacement") and detail.get("at", earlier.n) == ruling.decision.first:
             return earlier.decision
     return None
+
+
+def undoing(session_id: str, decisions: Mapping[int, Decision]) -> dict[int, str]:
+    """The commands that take back decisions; these are the ones in force, oldest first."""
+    name, newest, commands = shlex.quote(session_id), [*decisions.items()][::-1], dict[int, str]()
+    for i, n in enumerate(n for n, decision in newest if decision.action in SHRINKING):
+        commands[n] = f"turnlog undo {name}" + (f" ({i + 1} times, the newest decision first)" if i else "")
+    rewinds = (n for n, decision in newest if action_of(decision.action).undone == "rewind")
+    return commands | {n: f"turnlog rewind {name} --undo" for n in islice(rewinds, 1)}
 
 
 def gist(message: Message, *, characters: int = 100) -> str:
