@@ -89,8 +89,7 @@ def worked(store: Store) -> None:
                         files.record(name, f"a = 1\n{before}\nb = 2\n".encode(), f"a = 1\n{after}\nb = 2\n".encode())
                     session.tool_finished(call, outcome, seconds=0.4 * number)
                     session.tool_result(call, result, outcome=outcome)
-                said = f"`{name}` had `{before}`; it is `{after}` now:\n\n"
-                said += "- the test that failed passes\n- nothing else moved"
+                said = f"`{name}` had `{before}`; it is `{after}` now:\n\n- the test passes\n- nothing else moved"
                 cached = answer(session, turn, [Text(said)], cached)
 
 

@@ -129,7 +129,10 @@ class Looked:
         """What is wrong with a page."""
         self.wrong.clear()
         self.view.goto(self.address + page)
-        self.view.wait_for_function("!document.querySelector('[data-load]:not([data-loaded])')", timeout=60_000)
+        later = self.view.locator("[data-load]")
+        for place in range(later.count()):  # loaded when they are seen
+            later.nth(place).scroll_into_view_if_needed()
+            self.view.locator("[data-load][data-loaded]").nth(place).wait_for(state="attached", timeout=60_000)
         if (wide := self.view.evaluate("document.documentElement.scrollWidth")) > self.width:
             self.wrong.append(f"{wide} pixels wide")
         if self.view.evaluate("document.documentElement.dataset.ran"):
