@@ -22,13 +22,13 @@ _DRAWN_TAGS = frozenset(
 )
 """What a page of a trajectory has beside that."""
 _SERVED_TAGS = frozenset(
-    "link nav form label input select option datalist button mark svg rect figure figcaption".split()
+    "g link nav form label input select option datalist button mark svg rect figure figcaption".split()
 )
 """What the pages have beside that which a server sends over all sessions."""
 _SERVED_ATTRIBUTES = frozenset(
     "rel method action role placeholder size list autocomplete inputmode checked selected disabled scope colspan "
     "viewbox preserveaspectratio width height x y aria-live aria-controls aria-sort aria-hidden data-hits data-label "
-    "defer".split()
+    "defer tabindex".split()
 )
 _PLACE = re.compile(r"/(?:[?#].*)?|/s/[^/?#]+(?:\?at=\d+)?(?:#r\d+)?|/figures(?:\?.*)?|/hits|/assets/page\.(?:css|js)")
 _APART = frozenset(

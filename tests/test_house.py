@@ -48,7 +48,6 @@ ALONE = {
     "cli.sessions": "one file for each noun of the command line; `scrub` asks with the line that `rm` asks with",
     "cli.show": "one file for each noun of the command line",
     "export.markdown": "one file for each format",
-    "display.charts": "drawings of figures, without what they are of",
     "display.fates": "what became of each message: with the page of a request over 600 lines",
     "display.conversation": "what a record looks like, apart from pages and their windows",
     "importers.codex.events": "with the conversation over 600 lines",

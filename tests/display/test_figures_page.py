@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from listed_sessions import filled, stores
 from pages import Page, strange_served
 from turnlog._platform.visible import visible
-from turnlog.display.figures_page import bar, figures_page
+from turnlog.display.charts import bar
+from turnlog.display.figures_page import figures_page
 from turnlog.display.frame import Ways
 from turnlog.display.listing import Listing
 from turnlog.display.wording import at_least
@@ -130,12 +131,15 @@ def test_many_days_are_drawn_if_asked() -> None:
     assert whole.count("<title>2026-") == 100
 
 
-@given(st.floats(), st.sampled_from(["", "bad"]))
-def test_bars_stay_in_their_place(share: float, kind: str) -> None:
+@given(st.lists(st.floats(), max_size=3), st.just(0.0) | st.floats(1, 1e9), st.lists(st.integers(0), max_size=2))
+def test_bars_stay_in_their_place(sizes: list[float], whole: float, marks: list[int]) -> None:
     """A strange share draws a bar beyond its row."""
-    drawn = Page(bar(share, kind=kind))
-    width = next(element.attributes["width"] for element in drawn.elements if element.tag == "rect")
-    assert 0 <= float(width or "x") <= 100
+    drawn = Page(bar([("bad", size) for size in sizes], whole, marks))
+    for rect in (element.attributes for element in drawn.elements if element.tag == "rect"):
+        x, width = float(rect["x"] or "x"), float(rect["width"] or "x")
+        assert x >= 0
+        assert width >= 0
+        assert x + width <= 1_000.1
 
 
 @given(st.dictionaries(st.sampled_from(["since", "until", "all", "model"]), st.sampled_from(HOSTILE)))

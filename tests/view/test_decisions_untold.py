@@ -46,3 +46,27 @@ def test_untold_is_what_left_for_want_of_room_and_no_summary_covers(
         )
     }
     assert numbers(untold(made, standing, LAST)) == by_itself
+
+
+_ODD = st.recursive(
+    st.none() | st.integers() | st.text(max_size=2) | st.booleans(), lambda each: st.lists(each, max_size=4)
+)
+
+
+@given(odd=st.lists(_ODD, max_size=4) | _ODD, name=st.sampled_from(["texts", "cuts", "unsigned"]))
+def test_entries_of_another_form_change_nothing(odd: object, name: str) -> None:
+    """A log in which a decision names a place in a way that turnlog never writes cannot be opened any more."""
+    good = {"texts": [[3, [0], "x"]], "cuts": [], "unsigned": []}
+    more = {**good, name: [*good[name], *odd] if isinstance(odd, list) else odd}
+    effects = Effects.of({9: Decision("exclude", 3, 3, "", more)})
+    assert all(
+        isinstance(step, int) and step >= 0 for held in effects.changes.values() for path in held for step in path
+    )
+    if name != "texts":
+        assert effects.changes.get(3) is not None
+
+
+def test_a_path_that_is_no_list_is_ignored() -> None:
+    """One malformed entry takes the others with it."""
+    detail = {"texts": [[1, 0, "x"], [1, ["a"], "x"], [1], "x", [2, [0], "y"]], "cuts": 7, "unsigned": [[1, None]]}
+    assert [*Effects.of({9: Decision("exclude", 1, 2, "", detail)}).changes] == [2]

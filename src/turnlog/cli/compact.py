@@ -10,7 +10,7 @@ from ..display.request_words import fates, saving, span
 from ..log.actions import SHRINKING
 from ..log.records import Decision
 from ..session.compactor import Compaction
-from ..session.targets import usual_target
+from ..session.targets import chosen_target
 from ..view.explain import Ruling
 from .arguments import AN_ID, add_command, number
 from .decisions import decision_json, decision_lines
@@ -71,7 +71,7 @@ def _sum(name: str, done: Compaction, before: int, dry: bool) -> str:
 
 def _undo(arguments: Namespace) -> int:
     with opened_session(arguments, write=True) as session:
-        target = usual_target(session)
+        target = chosen_target(session)
         before, whole = session.explain(target=target), session.window.breakdown(target).tokens if target else None
         record = session.undo("compaction")
         after = session.explain(target=target)

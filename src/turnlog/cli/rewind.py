@@ -11,7 +11,7 @@ from ..display.request_words import gist, saving
 from ..errors import InputError
 from ..log.records import Decision, Record
 from ..session.history_edits import Rewind
-from ..session.targets import usual_target
+from ..session.targets import chosen_target
 from ..view.explain import Explanation
 from .arguments import AN_ID, add_command, number
 from .drawing import clipped
@@ -42,7 +42,7 @@ def _rewind(arguments: Namespace) -> int:
     turns = 1 if arguments.turns is None and arguments.to is None else arguments.turns
     dry = arguments.dry_run
     with opened_session(arguments, write=not dry) as session:
-        target = usual_target(session)
+        target = chosen_target(session)
         before = session.explain(target=target)
         done = session.rewind(turns=turns, to=arguments.to, dry_run=dry)
         after = session.explain({next(session.log.newest()).n + 1: done.decision} if dry else None, target)
@@ -108,7 +108,7 @@ def _undo(arguments: Namespace) -> int:
             "took back"
         )
     with opened_session(arguments, write=True) as session:
-        target = usual_target(session)
+        target = chosen_target(session)
         before = session.explain(target=target)
         record = session.undo("rewind")
         after = session.explain(target=target)

@@ -13,7 +13,7 @@ from ..log.records import Decision, Note, Record
 from ..log.texts import leaf_parts
 from ..session.answer import RESPONSE
 from ..session.session import Session
-from ..session.targets import usual_target
+from ..session.targets import chosen_target
 from ..view.explain import Account, Explanation
 from ..view.fold import select
 from .arguments import add_command
@@ -38,7 +38,7 @@ def add_to(commands: Any, store: ArgumentParser) -> None:
 
 def _why(arguments: Namespace) -> int:
     with session_of(arguments) as session:
-        explanation = session.explain(target=usual_target(session))
+        explanation = session.explain(target=chosen_target(session))
         records = session.history()
         if arguments.record is not None:
             _one(session, explanation, records, arguments)
@@ -129,7 +129,7 @@ def _one(session: Session, explanation: Explanation, records: Sequence[Record], 
         out_line(f"record {n}: {account.fate}{by}; {saving(account.tokens, account.shown)}")
     out_lines(decision_lines(about, explanation))
     if account is not None and account.fate not in ("kept", "left out", "rewound"):
-        target = usual_target(session)
+        target = chosen_target(session)
         out_lines(_shown_as(account, records, target.provider if target else ""))
 
 

@@ -6,13 +6,13 @@ of tools, notes) is there as well, behind the page's switch for log records.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from .._platform.times import clock, day
 from .._platform.units import lasted
 from ..log.records import Approval, Decision, MessageBody, Record
 from ..log.store import Problem, Store
+from ..view.decisions import active_decisions
 from ..view.tool_calls import CallInfo
 from ..view.turns import TurnInfo
 from ..workspace.diff import net_changes
@@ -22,6 +22,7 @@ from .escapes import Markup, end, join, start, tag, text
 from .frame import Ways
 from .parts import PartWriter, outcome_badge, sized
 from .prose import prose
+from .request_words import undoing
 from .talk import Talk, TalkItem
 from .wording import in_short
 
@@ -41,8 +42,9 @@ class ConversationWriter:
         self._store, self._talk, self._ways = store, talk, ways
         self._id = talk.info.id
         self._parts = PartWriter(store, self._id, ways, problems)
-        decisions = (r for r in store.of_kinds(self._id, ("decision",)) if r.n <= talk.info.records)
+        decisions = [r for r in store.of_kinds(self._id, ("decision",)) if r.n <= talk.info.records]
         self._standing = RecordBadges(decisions, talk.info.records)
+        self._undo = undoing(self._id, active_decisions(decisions))
         self._root = root_for(store, self._id)
         self._most = _LINES if ways.is_served else None
 
@@ -192,10 +194,12 @@ class ConversationWriter:
         moved = decision.detail.get("changes_from")
         facts += [f"the prompt cache holds up to record {moved}"] if isinstance(moved, int) else []
         line = [tag("b", text("Decision ")), text(" · ".join(filter(None, facts)), one_line=True)]
-        command = f"turnlog undo {shlex.quote(self._id)} {told.n}"
-        undo = tag("p", text("to take it back: "), tag("code", text(command, one_line=True)), class_="small")
-        links = tag("p", *self._parts.linked(told.headline), class_="small")
-        return self._line(line, [links, *self._parts.blocks(told.blocks, told.n), undo], told, "band")
+        inside = [tag("p", *self._parts.linked(told.headline), class_="small")]
+        inside += self._parts.blocks(told.blocks, told.n)
+        if command := self._undo.get(told.n):
+            undo = tag("code", text(command, one_line=True))
+            inside.append(tag("p", text("to take it back: "), undo, class_="small"))
+        return self._line(line, inside, told, "band")
 
     def _log_record(self, told: Description) -> Markup:
         """A record that is no part of the talk: one line, behind which its content is, if it has more."""

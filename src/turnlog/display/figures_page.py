@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from urllib.parse import urlencode
 
@@ -12,12 +12,14 @@ from .._platform.times import since, until
 from .._platform.units import counted
 from ..log.bills import Bills, added, total_usage
 from ..log.store import Store
-from ..models.pricing import dollars, total_cost
+from ..models.pricing import total_cost
+from .charts import Series, bar, columns
 from .escapes import Markup, end, join, start, tag, text
-from .frame import Ways, foot, head, opening
+from .frame import Ways, framed
 from .listing import KnownSession, Listing, ToolTally, day_of
-from .sessions_page import Filters, seen
-from .wording import at_least
+from .pieces import field, folded, line, link, table, wrong
+from .sessions_page import Filters, seen, shortfalls
+from .wording import amounts
 
 _DAYS = 30
 """So many days are drawn unless all are asked for."""
@@ -40,32 +42,47 @@ def figures_page(
     store: Store, query: Mapping[str, str], ways: Ways, listing: Listing | None = None
 ) -> Iterator[Markup]:
     """The figures of the days that a query asks for (`since`, `until`; `all`: draw all days), in chunks of markup."""
-    filters, wrong = Filters.of({name: query[name] for name in ("since", "until") if name in query})
+    filters, mistakes = Filters.of({name: query[name] for name in ("since", "until") if name in query})
     infos = store.sessions()
     listing = listing or Listing(store)
     known = listing.with_calls(infos)
     first = day_of(since(filters.since)) if filters.since else ""
     last = day_of(until(filters.until)) if filters.until else "~"
     figures = listing.remembered(known, ("figures", first, last), lambda: _read(known.values(), first, last))
-    yield head("Figures", ways)
-    yield from opening(ways, here="Figures")
-    yield start("main", class_="figures")
+    asked = {"since": filters.since, "until": filters.until}
+    inside = _figures(figures, known.values(), mistakes, ways, asked, draws_all=bool(query.get("all")))
+    return framed("Figures", ways, inside, kind="figures", here="Figures")
+
+
+def _figures(
+    figures: _Figures,
+    known: Collection[KnownSession],
+    mistakes: Iterable[str],
+    ways: Ways,
+    asked: dict[str, str],
+    *,
+    draws_all: bool,
+) -> Iterator[Markup]:
     yield tag("h1", text("Figures"))
     if ways.is_served:
-        yield from _form(filters, wrong, ways)
-    yield from _total(figures, known.values())
+        yield start("form", method="get", action=ways.figures(), class_="find")
+        for name, value in asked.items():
+            yield field(name.capitalize(), name, value, placeholder="30d, 2026-01-31", size="12")
+        yield tag("button", text("Show"), type="submit")
+        yield end("form")
+        yield from map(wrong, mistakes)
+    yield from _total(figures, known)
     if any(figures.days):
-        yield from _days(figures.days, ways, draws_all=bool(query.get("all")), filters=filters)
+        yield from _days(figures.days, ways, asked, draws_all=draws_all)
     tables = (
-        ("Models", "model", figures.models),
-        ("Projects", "folder", figures.projects),
-        ("Agents", "agent", figures.agents),
+        ("Model", "model", figures.models),
+        ("Project", "folder", figures.projects),
+        ("Agent", "agent", figures.agents),
     )
     for heading, name, bills in tables:
-        yield from _bills(heading, name, bills, ways, filters)
+        order = sorted(bills, key=lambda each: (*_weight(bills[each]), each), reverse=True)
+        yield from _section(f"{heading}s", (heading, *_HEADS), _rows(bills, order, (name,), ways, asked))
     yield from _tools(figures.tools, ways)
-    yield end("main")
-    yield foot()
 
 
 def _read(known: Iterable[KnownSession], first: str, last: str) -> _Figures:
@@ -86,159 +103,102 @@ def _read(known: Iterable[KnownSession], first: str, last: str) -> _Figures:
     return _Figures(days, models, projects, agents, tools)
 
 
-def _form(filters: Filters, wrong: Iterable[str], ways: Ways) -> Iterator[Markup]:
-    yield start("form", method="get", action=ways.figures(), class_="find")
-    for words, name, value in (("Since", "since", filters.since), ("Until", "until", filters.until)):
-        field = start("input", name=name, value=value or None, placeholder="30d, 2026-01-31", size="12")
-        yield tag("label", text(f"{words} "), field)
-    yield tag("button", text("Show"), type="submit")
-    yield end("form")
-    for line in wrong:
-        yield tag("p", text(line), class_="badge bad")
-
-
-def _total(figures: _Figures, known: Iterable[KnownSession]) -> Iterator[Markup]:
+def _total(figures: _Figures, known: Collection[KnownSession]) -> Iterator[Markup]:
     """All tokens and dollars in a line, and what is not in them."""
     bill = added(figures.days.values())
-    tokens, cost, cached = _cells(bill)
+    tokens, cost = amounts(bill)
+    cached, calls = _cached(bill), sum(tool.calls for tool in figures.tools.values())
     words = f"{tokens} tokens, {cost}" + (f", {cached} of the input from the cache" if cached else "")
-    calls = sum(tool.calls for tool in figures.tools.values())
-    notes = ["> a price or output is missing"] if ">" in words or cost == "?" else []
-    unpriced = ", ".join(name or "a model without a name" for name in total_cost(bill).unpriced)
-    notes += [f"no full price for {unpriced}"] if unpriced else []
-    damaged = sum(each.is_damaged for each in known)
-    notes += [f"{counted(damaged, 'session')} damaged, not counted in full: see turnlog verify"] if damaged else []
     yield tag("p", tag("b", text(f"{words}, {counted(calls, 'call')}")), class_="total")
-    for note in notes:
-        yield tag("p", text(note, one_line=True), class_="small")
+    unpriced = ", ".join(name or "a model without a name" for name in total_cost(bill).unpriced)
+    notes = [*shortfalls(cost + tokens, known), *([f"no full price for {unpriced}"] if unpriced else [])]
+    yield from map(line, notes)
 
 
-def _cells(bills: Bills) -> tuple[str, str, str]:
-    """Tokens, cost, and how much of the input came from the cache."""
+def _cached(bills: Bills) -> str:
+    """How much of the input came from the cache."""
     usage = total_usage(bills)
-    share = f"{usage.cached / usage.input:.0%}" if usage.input else ""
-    return at_least(usage, usage.input + usage.output, short=True), dollars(total_cost(bills), digits=2), share
+    return f"{usage.cached / usage.input:.0%}" if usage.input else ""
 
 
-def bar(share: float, *, kind: str = "") -> Markup:
-    """A bar that fills a share of its width, from 0 to 1."""
-    filled = start("rect", width=f"{max(0.0, min(share, 1.0)) * 100:.2f}", height="8", class_=kind or None)
-    drawing = {"class_": "bar", "viewBox": "0 0 100 8", "preserveAspectRatio": "none", "aria_hidden": "true"}
-    return tag("svg", filled, end("rect"), **drawing)
+def _weight(bills: Bills) -> tuple[float, int]:
+    """Dollars and tokens, to compare bills."""
+    return float(total_cost(bills).at_least), sum(usage.input + usage.output for usage in bills.values())
 
 
-# -- days ------------------------------------------------------------------------------------------
-
-
-def _days(days: Mapping[str, Bills], ways: Ways, *, draws_all: bool, filters: Filters) -> Iterator[Markup]:
-    """Cost and tokens by day as bars, and as a table."""
+def _days(days: Mapping[str, Bills], ways: Ways, asked: dict[str, str], *, draws_all: bool) -> Iterator[Markup]:
+    """Cost and tokens by day as columns, and as a table."""
     dated = sorted(filter(None, days))
     hidden = 0 if draws_all else max(0, len(dated) - _DAYS)
     drawn = dated[hidden:]
     yield start("section", class_="days", aria_label="By day")
     yield tag("h2", text("Days with use"))
-    tokens, costs, _ = zip(*(_cells(days[day]) for day in drawn), strict=True)
-    yield _chart("Cost", drawn, [float(total_cost(days[day]).at_least) for day in drawn], costs)
-    yield _chart("Tokens", drawn, [float(_tokens(days[day])) for day in drawn], tokens)
+    costs, tokens = zip(*(_weight(days[day]) for day in drawn), strict=True)
+    yield columns("Cost", [Series("cost", "user", costs)], drawn, lambda dollars: f"${dollars:,.2f}")
+    yield columns("Tokens", [Series("tokens", "user", tokens)], drawn, lambda number: f"{number:,.0f} tokens")
     if hidden:
-        query = {"all": "1", "since": filters.since, "until": filters.until}
-        inside = text(f"{counted(hidden, 'earlier day')} with use")
-        to = f"{ways.figures()}?{urlencode({name: value for name, value in query.items() if value})}"
-        yield tag("p", tag("a", inside, href=to) if ways.is_served else inside, class_="small")
-    rows = _rows(
-        {day: days[day] for day in reversed(drawn)},
-        lambda day: ways.sessions(since=day, until=day) if ways.is_served else "",
-    )
-    table = _table(("Day", "Tokens", "Cost", "From cache", "Share"), rows)
-    yield tag("details", tag("summary", text("The days as a table")), table)
+        query = urlencode({name: value for name, value in {"all": "1", **asked}.items() if value})
+        words = f"{counted(hidden, 'earlier day')} with use"
+        yield line("", link(words, f"{ways.figures()}?{query}" if ways.is_served else ""))
+    rows = _rows(days, drawn[::-1], ("since", "until"), ways, asked, most=len(drawn))
+    yield folded("The days as a table", table("Days", ("Day", *_HEADS), rows, words={4}))
     if "" in days:
-        yield tag("p", text(f"{_cells(days[''])[0]} tokens have no date."), class_="small")
+        yield line(f"{amounts(days[''])[0]} tokens have no date.")
     yield end("section")
-
-
-def _chart(name: str, days: Sequence[str], amounts: Sequence[float], words: Sequence[str]) -> Markup:
-    """One bar for each day; the largest fills the height."""
-    most = max(amounts) or 1.0
-    step = 600 / len(days)
-    bars = []
-    for i, (day, amount, said) in enumerate(zip(days, amounts, words, strict=True)):
-        height = max(amount / most * 100, 0.5 if amount else 0.0)
-        place = {"x": f"{i * step:.2f}", "width": f"{step * 0.8:.2f}", "y": f"{100 - height:.2f}"}
-        bars.append(tag("rect", tag("title", text(f"{day}: {said}")), height=f"{height:.2f}", **place))
-    top = amounts.index(max(amounts))
-    told = f"{name} by day: most {words[top]} on {days[top]}"
-    drawing = {"viewBox": "0 0 600 100", "preserveAspectRatio": "none", "role": "img", "aria_label": told}
-    return tag(
-        "figure",
-        tag(
-            "figcaption", tag("b", text(name)), tag("span", text(f" most {words[top]} on {days[top]}"), class_="small")
-        ),
-        tag("svg", *bars, class_="chart", **drawing),
-        tag("div", tag("span", text(days[0])), tag("span", text(days[-1])), class_="ends small"),
-    )
 
 
 # -- tables ----------------------------------------------------------------------------------------
 
-_Row = tuple[str, str, tuple[str, ...], Markup]
-"""A row of a table: its name, where it leads (empty: nowhere), its figures, its bar."""
+_HEADS = ("Tokens", "Cost", "From cache", "Share")
 
 
-def _bills(heading: str, name: str, bills: Mapping[str, Bills], ways: Ways, filters: Filters) -> Iterator[Markup]:
-    """What each model, project or agent cost, the most expensive first."""
-    costs = {each: total_cost(some).at_least for each, some in bills.items()}
-    order = sorted(bills, key=lambda each: (costs[each], _tokens(bills[each]), each), reverse=True)
-    asked = {"since": filters.since, "until": filters.until}
-
-    def link(value: str) -> str:
-        return ways.sessions(**asked, **{name: seen(value)}) if ways.is_served and value else ""
-
-    rows = [*_rows({each: bills[each] for each in order[:_ROWS]}, link)]
-    if rest := order[_ROWS:]:
-        rows.append((f"{len(rest):,} others", "", _cells(added(bills[each] for each in rest)), text("")))
+def _section(heading: str, heads: Sequence[str], rows: Sequence[Sequence[Markup]]) -> Iterator[Markup]:
+    """A table below a heading, if it has rows; bars stand in its last column."""
     if rows:
-        heads = (heading[:-1], "Tokens", "Cost", "From cache", "Share")
-        yield tag("section", tag("h2", text(heading)), _table(heads, rows), aria_label=heading)
+        inside = table(heading, heads, rows, words={len(heads) - 1})
+        yield tag("section", tag("h2", text(heading)), inside, aria_label=heading)
 
 
-def _tokens(bills: Bills) -> int:
-    return sum(usage.input + usage.output for usage in bills.values())
+def _rows(
+    bills: Mapping[str, Bills],
+    order: Sequence[str],
+    filters: Iterable[str],
+    ways: Ways,
+    asked: dict[str, str],
+    *,
+    most: int = _ROWS,
+) -> list[list[Markup]]:
+    """What each name was billed, with a bar of the cost, or of tokens where no price is known; the last of many as
+    one sum. A name leads to the sessions for which these `filters` are that name."""
+    weights = {name: _weight(bills[name]) for name in order[:most]}
+    by = 0 if any(cost for cost, _ in weights.values()) else 1
+    largest = max((weight[by] for weight in weights.values()), default=0)
+    rows = []
+    for name, weight in weights.items():
+        to = ways.sessions(**{**asked, **dict.fromkeys(filters, seen(name))}) if ways.is_served and name else ""
+        rows.append([link(name or "(not known)", to), *_billed(bills[name]), bar([("user", weight[by])], largest)])
+    if rest := order[most:]:
+        rows.append([text(f"{len(rest):,} others"), *_billed(added(bills[name] for name in rest)), text("")])
+    return rows
 
 
-def _rows(bills: Mapping[str, Bills], link: Callable[[str], str]) -> Iterator[_Row]:
-    """Rows with a bar of the cost, or of tokens where no price is known."""
-    costs = {name: float(total_cost(some).at_least) for name, some in bills.items()}
-    amounts = costs if any(costs.values()) else {name: float(_tokens(some)) for name, some in bills.items()}
-    most = max(amounts.values(), default=0.0) or 1.0
-    for name, some in bills.items():
-        yield name or "(not known)", link(name), _cells(some), bar(amounts[name] / most)
-
-
-def _table(names: tuple[str, ...], rows: Iterable[_Row]) -> Markup:
-    """A table whose first column has names, the last bars, and those between them figures."""
-    kinds = (None, *["fig"] * (len(names) - 2), None)
-    heads = (tag("th", text(name), scope="col", class_=kind) for name, kind in zip(names, kinds, strict=True))
-    body = []
-    for name, to, figures, drawn in rows:
-        words = text(name, one_line=True)
-        cells = (tag("td", text(words), class_="fig") for words in figures)
-        first = tag("th", tag("a", words, href=to) if to else words, scope="row")
-        body.append(tag("tr", first, *cells, tag("td", drawn, class_="share")))
-    return tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body), class_="sums")
+def _billed(bills: Bills) -> Iterator[Markup]:
+    yield from map(text, (*amounts(bills), _cached(bills)))
 
 
 def _tools(tools: Mapping[str, ToolTally], ways: Ways) -> Iterator[Markup]:
     """The tools, those that failed most first."""
     order = sorted(tools, key=lambda name: (-tools[name].failed, -tools[name].calls, name))
-    rows: list[_Row] = []
-    for name in order[:_ROWS]:
-        tool, share = tools[name], tools[name].failed / tools[name].calls
-        to = ways.sessions(tool=seen(name), errors="1" if tool.failed else "") if ways.is_served and name else ""
-        figures = (f"{tool.calls:,}", f"{tool.failed:,}", f"{median(tool.seconds):.2f} s" if tool.seconds else "")
-        rows.append((name or "(no name)", to, figures, join([bar(share, kind="bad"), text(f" {share:.0%}")])))
-    if rest := [tools[name] for name in order[_ROWS:]]:
-        calls, failed = sum(tool.calls for tool in rest), sum(tool.failed for tool in rest)
-        rows.append((f"{len(rest):,} others", "", (f"{calls:,}", f"{failed:,}", ""), text(f"{failed / calls:.0%}")))
-    if rows:
-        heads = ("Tool", "Calls", "Failed", "Median time", "Share failed")
-        yield tag("section", tag("h2", text("Tools")), _table(heads, rows), aria_label="Tools")
+    shown = [(name, tools[name]) for name in order[:_ROWS]]
+    rest = ToolTally()
+    for name in order[_ROWS:]:
+        rest += tools[name]
+    rows = []
+    for name, tool in [*shown, *([(f"{len(order) - _ROWS:,} others", rest)] if rest.calls else [])]:
+        linked = ways.is_served and name and tool is not rest
+        to = ways.sessions(tool=seen(name), errors="1" if tool.failed else "") if linked else ""
+        time = f"{median(tool.seconds):.2f} s" if tool.seconds else ""
+        figures = map(text, (f"{tool.calls:,}", f"{tool.failed:,}", time))
+        share = [bar([("bad", tool.failed)], tool.calls), text(f" {tool.failed / tool.calls:.0%}")]
+        rows.append([link(name or "(no name)", to), *figures, join(share)])
+    yield from _section("Tools", ("Tool", "Calls", "Failed", "Median time", "Share failed"), rows)

@@ -6,7 +6,7 @@ that request again. Of transcripts of other programs it is the request that turn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from itertools import takewhile
 
 from msgspec import Struct
@@ -155,8 +155,8 @@ def requests_of(store: Store, session_id: str) -> RequestList:
 class PastStore(ReadingStore):
     """A store in which a session ends with an earlier record, for reading."""
 
-    def __init__(self, store: Store, upto: AnsweredRequest, tell: Callable[[Problem], object]) -> None:
-        super().__init__(store, tell)
+    def __init__(self, store: Store, upto: AnsweredRequest) -> None:
+        super().__init__(store, lambda problem: None)
         self.upto = upto
 
     def info(self, session_id: str) -> SessionInfo:
@@ -191,15 +191,14 @@ _RARE = frozenset({"configuration", "decision", "system"})
 
 
 class PastRequest:
-    """The request that `answered` tells of, made again; `problems` are the damaged records that it is made without.
+    """The request that `answered` tells of, made again without damaged records, which `RequestList.problems` names.
 
     Raises the errors of `Session.preview`, and InputError if the provider of the answer is not known.
     """
 
     def __init__(self, store: Store, session_id: str, answered: AnsweredRequest) -> None:
         self._kept, self.answered = as_kept(store), answered
-        self.problems: list[Problem] = []
-        past = PastStore(self._kept, answered, self.problems.append)
+        past = PastStore(self._kept, answered)
         self.session = Session(past, past.info(session_id))
         found = _target(self.session, answered)
         if found is None:
@@ -214,7 +213,7 @@ class PastRequest:
     def cache_use(self, before: AnsweredRequest) -> tuple[CacheUse, int] | None:
         """How much of the beginning of an earlier request for the same model this one repeats, and the record from
         which on it differs (0: none). None if this request cannot be compared, as decisions were made for it alone."""
-        past = PastStore(self._kept, before, self.problems.append)
+        past = PastStore(self._kept, before)
         context = Context(past, self.session.id)
         earlier = context.request(self.target, marks=context.strategy)
         past.upto = self.answered
@@ -250,8 +249,3 @@ def _alike(asked: str, told: str) -> bool:
 def past_request(store: Store, session_id: str, n: int) -> PastRequest:
     """The request that record `n` answered, made again. Raises InputError if that record is no answer."""
     return PastRequest(store, session_id, requests_of(store, session_id).of(n))
-
-
-def body_of(store: Store, session_id: str, n: int) -> bytes:
-    """The exact JSON of the request that record `n` answered. Raises as `PastRequest`."""
-    return past_request(store, session_id, n).request.json()

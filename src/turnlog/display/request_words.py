@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from operator import attrgetter
 from typing import get_args
 
@@ -11,7 +13,7 @@ from .._platform.alike import grouped
 from .._platform.texts import shorten
 from .._platform.units import counted
 from .._platform.visible import visible
-from ..log.actions import HIDING
+from ..log.actions import HIDING, SHRINKING, action_of
 from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..log.records import Decision
 from ..requests.request import Request
@@ -89,18 +91,28 @@ def _summary_that_leaves(ruling: Ruling, rulings: Iterable[Ruling]) -> Decision 
     return None
 
 
+def undoing(session_id: str, decisions: Mapping[int, Decision]) -> dict[int, str]:
+    """The commands that take back decisions; these are the ones in force, oldest first."""
+    name, newest, commands = shlex.quote(session_id), [*decisions.items()][::-1], dict[int, str]()
+    for i, n in enumerate(n for n, decision in newest if decision.action in SHRINKING):
+        commands[n] = f"turnlog undo {name}" + (f" ({i + 1} times, the newest decision first)" if i else "")
+    rewinds = (n for n, decision in newest if action_of(decision.action).undone == "rewind")
+    return commands | {n: f"turnlog rewind {name} --undo" for n in islice(rewinds, 1)}
+
+
 def gist(message: Message, *, characters: int = 100) -> str:
     """A message on one line, shortened."""
-    words = " ".join(" ".join(map(_word, message.parts)).split())
+    words = " ".join(" ".join(map(part_words, message.parts)).split())
     return shorten(words, characters=characters)
 
 
-def _word(part: Part) -> str:
+def part_words(part: Part, *, whole: bool = False) -> str:
+    """A part as text: the beginning of a text and the name of a call, or `whole`."""
     match part:
         case Text(text=text):
-            return text[:1_000]
+            return text if whole else text[:1_000]
         case ToolCall(name=name):
-            return f"[calls {name}]"
+            return f"[calls {name}]" + (f" {part.raw_arguments}" if whole else "")
         case ToolResult(name=name, outcome=outcome):
             return f"[result {name} {outcome}]"
         case _:

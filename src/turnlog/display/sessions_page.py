@@ -14,16 +14,16 @@ from .._platform.times import TIMES, ago, day, since, until
 from .._platform.units import counted
 from .._platform.visible import visible
 from ..errors import SessionNotFound
-from ..log.bills import Bills, added, total_usage
+from ..log.bills import Bills, added
 from ..log.store import SessionFacts, SessionInfo, Store
-from ..models.pricing import dollars, total_cost
 from ..stores.ids import Family, families
 from ..stores.labels import OF_TRANSPORT
 from .escapes import Markup, end, join, start, tag, text
 from .frame import Ways, foot, head, opening
 from .listing import KnownSession, Listing, ToolTally, facts_known, is_in_folder, title_among
+from .pieces import badge, field, line, link, turning, wrong
 from .search_hits import hits
-from .wording import at_least
+from .wording import amounts
 
 _ROWS = 100
 """Rows of a page."""
@@ -151,7 +151,7 @@ def sessions_page(
 ) -> Iterator[Markup]:
     """The page of the sessions that fit a query, in chunks of markup. Without a `listing`, all is read for this page;
     with one, figures are left out that it does not know yet, unless the query needs them."""
-    filters, wrong = Filters.of(query)
+    filters, mistakes = Filters.of(query)
     group, sort = query.get("group", ""), query.get("sort", "")
     number = query.get("page", "")
     asked = _Asked(
@@ -172,24 +172,20 @@ def sessions_page(
     yield tag("h1", text("Sessions"))
     yield from _totals(chosen, known, listing, filters)
     if ways.is_served:
-        yield from _form(asked, known, listing, wrong, ways)
+        yield from _form(asked, known, listing, mistakes, ways)
         among = None if filters == Filters() else {info.id for info in chosen}
         found = hits(store, asked.q, ways, among=among) if asked.q else iter(())
         yield tag("section", *found, id="hits", aria_live="polite", aria_label="Search results")
     if not infos:
-        yield _say(
-            "No sessions yet. ", "turnlog import --discover", " finds the transcripts of agents on this machine."
-        )
+        command = tag("code", text("turnlog import --discover"))
+        about = text(" finds the transcripts of agents on this machine.")
+        yield line("No sessions yet. ", command, about, kind="empty")
     elif not chosen:
-        yield tag("p", text("No session fits. "), tag("a", text("Show all"), href=ways.sessions()), class_="empty")
+        yield line("No session fits. ", link("Show all", ways.sessions()), kind="empty")
     elif not asked.q:
         yield from _Table(store, asked, known, ways).rows(chosen)
     yield end("main")
     yield foot()
-
-
-def _say(before: str, command: str, after: str) -> Markup:
-    return tag("p", text(before), tag("code", text(command)), text(after), class_="empty")
 
 
 def _totals(
@@ -208,27 +204,30 @@ def _totals(
         )
         tokens, cost = _figures([bill])
         words += f", {tokens} tokens, {cost}" if tokens else ""
-        notes += ["> a price or output is missing"] if ">" in words else []
-        damaged = sum(each.is_damaged for each in held)
-        notes += [f"{counted(damaged, 'session')} damaged, not counted in full: see turnlog verify"] if damaged else []
+        notes += shortfalls(words, held)
         unread = sum(each.told < each.records for each in held)
         notes += [f"errors of {counted(unread, 'session')} not read yet"] if unread else []
     yield tag("p", tag("b", text(words)), *(tag("span", text(note), class_="small") for note in notes), class_="total")
 
 
+def shortfalls(words: str, known: Iterable[KnownSession]) -> Iterator[str]:
+    """What the tokens and the cost of these sessions, which `words` tell, are without."""
+    if ">" in words or "?" in words:
+        yield "> a price or output is missing"
+    if damaged := sum(each.is_damaged for each in known):
+        yield f"{counted(damaged, 'session')} damaged, not counted in full: see turnlog verify"
+
+
 def _figures(bills: Iterable[Bills]) -> tuple[str, str]:
     bill = added(bills)
-    if not bill:
-        return "", ""
-    usage = total_usage(bill)
-    return at_least(usage, usage.input + usage.output, short=True), dollars(total_cost(bill), digits=2)
+    return amounts(bill) if bill else ("", "")
 
 
 # -- the form --------------------------------------------------------------------------------------
 
 
 def _form(
-    asked: _Asked, known: Mapping[str, KnownSession] | None, listing: Listing, wrong: Sequence[str], ways: Ways
+    asked: _Asked, known: Mapping[str, KnownSession] | None, listing: Listing, mistakes: Iterable[str], ways: Ways
 ) -> Iterator[Markup]:
     """The search and the filters, and what is set as links that unset it."""
     filters = asked.filters
@@ -236,42 +235,29 @@ def _form(
     agents, models, labels, folders = offered
     set_filters = [(name, value) for name, value in asdict(filters).items() if value]
     yield start("form", method="get", action=ways.sessions(), class_="find", role="search")
-    yield _field(
-        "Search",
-        "q",
-        asked.q,
-        type="search",
-        placeholder="words, “phrases”, begin*",
-        data_hits="/hits",
-        size="40",
-        aria_controls="hits",
-        autocomplete="off",
-    )
+    live = {"data_hits": "/hits", "aria_controls": "hits", "autocomplete": "off"}
+    yield field("Search", "q", asked.q, type="search", placeholder="words, “phrases”, begin*", size="40", **live)
     yield start("details", open="" if set_filters or asked.group else None)
     yield tag("summary", text("Filters"))
     yield start("div", class_="filters")
     yield _choice("Agent", "agent", filters.agent, agents)
     yield _choice("Model", "model", filters.model, models)
     yield _choice("Label", "label", filters.label, labels)
-    yield _field("Folder", "folder", filters.folder, list="folders", size="16")
+    yield field("Folder", "folder", filters.folder, list="folders", size="16")
     yield tag("datalist", *(tag("option", value=folder) for folder in sorted(folders - {""})[:_OFFERED]), id="folders")
-    yield _field("Since", "since", filters.since, placeholder="3d, 2026-01-31", size="11")
-    yield _field("Until", "until", filters.until, placeholder="yesterday", size="11")
-    yield _field("Cost from $", "cost", filters.cost, inputmode="decimal", size="5")
+    yield field("Since", "since", filters.since, placeholder="3d, 2026-01-31", size="11")
+    yield field("Until", "until", filters.until, placeholder="yesterday", size="11")
+    yield field("Cost from $", "cost", filters.cost, inputmode="decimal", size="5")
     checked = "" if filters.errors else None
     yield tag("label", start("input", type="checkbox", name="errors", value="1", checked=checked), text(" has errors"))
-    options = [
-        tag("option", text(words), value=name, selected="" if name == asked.group else None)
-        for name, words in _GROUPS.items()
-    ]
+    options = _options(_GROUPS.items(), asked.group)
     yield tag("label", text("Groups "), tag("select", *options, name="group"))
     yield join([end("div"), end("details"), tag("button", text("Show"), type="submit")])
     for name, value in (("sort", asked.sort), ("tool", filters.tool), ("family", filters.family)):
         if value:
             yield start("input", type="hidden", name=name, value=value)
     yield end("form")
-    for line in wrong:
-        yield tag("p", text(line), class_="badge bad")
+    yield from map(wrong, mistakes)
     if set_filters or asked.q:
         yield tag("p", *_chips(asked, [("q", asked.q)] * bool(asked.q) + set_filters, ways), class_="chips")
 
@@ -297,18 +283,18 @@ def _chips(asked: _Asked, values: Sequence[tuple[str, str]], ways: Ways) -> Iter
         yield tag("a", text("remove all"), href=ways.sessions(), class_="badge")
 
 
-def _field(label: str, name: str, value: str, **attributes: str) -> Markup:
-    return tag("label", text(f"{label} "), start("input", name=name, value=value or None, **attributes))
-
-
 def _choice(label: str, name: str, value: str, values: Iterable[str]) -> Markup:
     offered = sorted({*values, value} - {""})
     shown = [*offered[:_OFFERED], *([value] if value in offered[_OFFERED:] else [])]
-    options = [tag("option", text("any"), value="")]
-    options += [tag("option", text(each), value=each, selected="" if each == value else None) for each in shown]
+    options = _options([("", "any"), *((each, each) for each in shown)], value)
     if len(offered) > len(shown):
         options.append(tag("option", text(f"({len(offered) - len(shown):,} more)"), disabled=""))
     return tag("label", text(f"{label} "), tag("select", *options, name=name))
+
+
+def _options(offered: Iterable[tuple[str, str]], chosen: str) -> list[Markup]:
+    selected = {chosen: ""}
+    return [tag("option", text(words), value=value, selected=selected.get(value)) for value, words in offered]
 
 
 # -- the table -------------------------------------------------------------------------------------
@@ -348,7 +334,7 @@ class _Table:
             yield end("tbody")
         yield end("table")
         if len(shown) < len(rows):
-            yield from self._pages(first, len(rows))
+            yield turning(first, _ROWS, len(rows), lambda page: asked.link(self._ways, page=str(page)))
 
     def _amount(self, row: Family) -> tuple[Decimal, int]:
         """What a row is sorted by: cost or tokens of all its sessions."""
@@ -402,7 +388,7 @@ class _Table:
         yield end("tr")
 
     def _title(self, info: SessionInfo, title: str) -> Markup:
-        return tag("a", text(title or info.id, one_line=True), href=self._ways.session(info.id))
+        return link(title or info.id, self._ways.session(info.id))
 
     def _first_title(self, members: Sequence[SessionInfo]) -> str:
         if self._known is None:
@@ -417,9 +403,9 @@ class _Table:
         """Badges: failed calls, damage."""
         held = [known for each in members if (known := self._of(each))]
         if failed := sum(known.failed for known in held):
-            yield tag("span", text(counted(failed, "failed call")), class_="badge bad")
+            yield badge(counted(failed, "failed call"), "bad")
         if any(known.is_damaged for known in held):
-            yield tag("span", text("damaged"), class_="badge bad")
+            yield badge("damaged", "bad")
 
     def _facts(self, session_id: str) -> SessionFacts:
         with suppress(SessionNotFound):  # deleted just now
@@ -449,13 +435,6 @@ class _Table:
             to = self._ways.sessions(family=seen(row.info.id))
             yield tag("li", tag("a", text(f"all {len(placed):,} sessions"), href=to))
         yield end("ul")
-
-    def _pages(self, first: int, many: int) -> Iterator[Markup]:
-        words = f"{first + 1:,} to {min(first + _ROWS, many):,} of {many:,} rows"
-        page, last = first // _ROWS + 1, (many - 1) // _ROWS + 1
-        links = [("Back", page - 1)] * (page > 1) + [("Next", page + 1)] * (page < last)
-        to = [tag("a", text(name), href=self._asked.link(self._ways, page=str(number))) for name, number in links]
-        yield tag("nav", tag("span", text(words)), *to, class_="turn", aria_label="More sessions")
 
 
 def _when(time: str) -> Markup:

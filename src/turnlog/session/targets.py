@@ -12,14 +12,9 @@ from ..requests.standalone import aimed
 from .session import Session
 
 
-def usual_target(session: Session) -> Target | None:
-    """The session's target, else that of the model that answered last; None if neither is known."""
-    return chosen_target(session)
-
-
 def chosen_target(session: Session, provider: str = "", model: str = "", server: str = "") -> Target | None:
-    """The target that these name, with the session's own terms where they are silent, else the target of the model that
-    answered last; None if its provider is not known."""
+    """The target that these name, with the session's own terms where they are silent (nothing named: the session's own
+    target), else the target of the model that answered last; None if its provider is not known."""
     session_target, configuration = session.target, session.configuration
     if session_target is not None and not provider and not model and not server:
         return session_target

@@ -21,7 +21,7 @@ The `detail` of a decision has further entries if its action needs them:
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import Any, TypeVar
 
@@ -163,6 +163,24 @@ class _Change(Struct, frozen=True):
     unsigned: bool = False
 
 
+def _changes(treatment: TextTreatment, detail: Mapping[str, Any]) -> Iterator[tuple[int, _Path, _Change]]:
+    """What a decision changes: a record, the place in it, and how. Entries of another form are ignored: a log may come
+    from anywhere."""
+    lists = ((name, detail.get(name)) for name in ("texts", "cuts", "unsigned"))
+    for name, entry in ((name, entry) for name, held in lists if isinstance(held, (list, tuple)) for entry in held):
+        match name, entry:
+            case "texts", [int(record), [*path], (str() | None) as text]:
+                change = _Change(treatment, text)
+            case "cuts", [int(record), [*path], int(head), int(tail)]:
+                change = _Change(treatment, head=head, tail=tail)
+            case "unsigned", [int(record), [*path]]:
+                change = _Change(treatment, unsigned=True)
+            case _:
+                continue
+        if all(isinstance(step, int) and step >= 0 for step in path):
+            yield record, tuple(path), change
+
+
 class Effects(Struct, frozen=True):
     """The combined effects of the decisions of a log."""
 
@@ -180,12 +198,8 @@ class Effects(Struct, frozen=True):
                 hidings.append(_hiding(n, decision))
             treatment = TREATMENT.get(decision.action)
             if treatment is not None:
-                for record, path, text in decision.detail.get("texts", ()):
-                    changes.setdefault(record, {})[tuple(path)] = _Change(treatment, text)
-                for record, path, head, tail in decision.detail.get("cuts", ()):
-                    changes.setdefault(record, {})[tuple(path)] = _Change(treatment, head=head, tail=tail)
-                for record, path in decision.detail.get("unsigned", ()):
-                    changes.setdefault(record, {})[tuple(path)] = _Change(treatment, unsigned=True)
+                for record, path, change in _changes(treatment, decision.detail):
+                    changes.setdefault(record, {})[path] = change
         late = Late.of(decisions)
         for record, head in late.cuts:
             changes.setdefault(record, {})[(0,)] = _Change("cut", head=head)

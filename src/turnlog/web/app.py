@@ -143,7 +143,8 @@ class ServedPages:
             case ["requests", n] if _is_number(n):
                 return request_page.request_page(store, session_id, int(n), WAYS)
             case ["requests", n, "body"] if _is_number(n):
-                return Response(past_request.body_of(store, session_id, int(n)), media_type="application/json")
+                body = past_request.past_request(store, session_id, int(n)).request.json()
+                return Response(body, media_type="application/json")
             case ["changes"]:
                 return changes.changes_page(store, session_id, WAYS)
             case ["trajectory"]:
