@@ -51,6 +51,6 @@ def test_standing_is_what_decisions_made_of_records() -> None:
     decisions = [Record(6, "", Decision("slide", 1, 2)), Record(7, "", Decision("rewind", 4, 5))]
     standing = RecordBadges(decisions, 7)
     marks = [[(badge.words, badge.link) for badge in describe(one, standing).badges] for one in messages]
-    gone, back = ("left out", 0), ("taken back by", 7)
+    gone, back = ("left out by", 6), ("taken back by", 7)
     assert marks == [[gone], [gone], [], [back], [back]]
     assert [describe(one, standing).is_hidden for one in messages] == [True, True, False, True, True]

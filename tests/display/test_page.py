@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -20,13 +21,15 @@ from hypothesis import strategies as st
 import turnlog
 from pages import Page, strange
 from turnlog._platform.visible import visible
-from turnlog.display.page import as_html
+from turnlog.display.frame import Ways
+from turnlog.display.page import as_html, whole_page
 from turnlog.export.markdown import as_markdown, as_markdown_records
 from turnlog.log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
-from turnlog.log.records import Decision, FileChange, MessageRecord, Note, PartialAnswer, UsageRecord
+from turnlog.log.records import Decision, FileChange, MessageRecord, Note, PartialAnswer, Record, UsageRecord
 from turnlog.log.store import Draft, Problem, Store
 from turnlog.log.usage import Usage
-from turnlog.stores import MemoryStore
+from turnlog.stores import MemoryStore, PastDamage
+from turnlog.stores.wrapper import StoreWrapper
 from turnlog.testing.histories import PIXEL, History
 from turnlog.testing.hostile import HOSTILE, hostile_session, hostile_text
 from turnlog.testing.strategies import damaged_histories
@@ -239,7 +242,7 @@ def test_turns_decisions_and_files_are_told() -> None:
     with a_story() as session:
         html, _ = page_of(session._store, "story")
         decision = next(record for record in session.history() if isinstance(record.body, Decision))
-        covered = decision.body
+        covered, by = decision.body, decision.n
         turns = session.log.turns()
     page = Page(html)
     assert strange(page) == []
@@ -254,7 +257,8 @@ def test_turns_decisions_and_files_are_told() -> None:
     assert html.count('<span class="badge bad">failed</span><span class="small"> after 2.5 s</span>') == 3
     assert html.count('class="badge ok">completed<') == 3
     assert '<span class="add">+&lt;two&gt;</span>' in html
-    assert 'class="badge warn" title="no longer sent: a decision left it out">left out</span>' in html
+    left_out = 'class="badge warn" title="no longer sent: a decision left it out">left out by'
+    assert f'{left_out} <a href="#r{by}">{by}</a></span>' in html and f"{left_out} {by}</span></summary>" in html
     assert "Replacement (user)" in html
 
 
@@ -273,6 +277,21 @@ def test_a_page_is_written_as_it_is_read() -> None:
     words = "x" * 100_000
     store = store_of(*(MessageRecord(Message("user", (Text(words),))) for _ in range(5)))
     assert max(map(len, as_html(store, "s", []))) < 110_000
+
+
+def test_damage_is_shown_in_its_place() -> None:
+    """Records that cannot be read are missing in silence, or keep the others from being shown."""
+    store = store_of(*(MessageRecord(Message("user", (Text(f"word{n}"),))) for n in range(6)))
+
+    class Damaged(StoreWrapper):
+        def readable(self, session_id: str, **span: Any) -> Iterator[Record | Problem]:
+            for record in self.store.readable(session_id, **span):
+                assert isinstance(record, Record)
+                yield Problem(session_id, record.n, "damaged") if record.n in (2, 3, 6) else record
+
+    html = "".join(whole_page(PastDamage(Damaged(store), lambda problem: None), "s", Ways(), []))
+    told = re.findall(r"records? (\d[\d to]*) (?:is|are) damaged", html)
+    assert (told, re.findall(r"word\d", html.split("<main")[1])) == (["2 to 3", "6"], ["word0", "word3", "word4"])
 
 
 def browser() -> str:

@@ -6,6 +6,7 @@ of tools, notes) is there as well, behind the page's switch for log records.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from .._platform.times import clock, day
@@ -48,11 +49,21 @@ class ConversationWriter:
         self._root = root_for(store, self._id)
         self._most = _LINES if ways.is_served else None
 
-    def records(self, first: int, last: int) -> Iterator[tuple[Record, Markup]]:
-        """Each of these records that the talk has, with its element."""
+    def records(self, first: int, last: int) -> Iterator[tuple[int, Markup]]:
+        """The records with these numbers and their elements. What cannot be read is named in their place."""
+        due = first
         for record in self._talk.records:
             if first <= record.n <= last:
-                yield record, self.record(record)
+                yield from self._damaged(due, record.n - 1)
+                yield record.n, self.record(record)
+                due = record.n + 1
+        yield from self._damaged(due, last)
+
+    def _damaged(self, first: int, last: int) -> Iterator[tuple[int, Markup]]:
+        if first <= last:  # numbers have no gaps in a log
+            those = f"record {first} is" if first == last else f"records {first} to {last} are"
+            words = f"{those} damaged and cannot be read; turnlog salvage {shlex.quote(self._id)} NEW copies the others"
+            yield last, tag("div", tag("p", text(words, one_line=True), class_="mark bad"), id=f"r{last}", class_="rec")
 
     def record(self, record: Record) -> Markup:
         """The element of a record."""
@@ -62,7 +73,7 @@ class ConversationWriter:
         if isinstance(record.body, Decision):
             inside.append(self._band(told, record.body))
         elif isinstance(record.body, MessageBody):
-            inside += self._said(told, items)
+            inside += self._said(told, items, record)
         elif items:
             inside += [*map(self._mark, items[:-1]), self._mark(items[-1], told)]
         elif isinstance(record.body, Approval):
@@ -85,9 +96,10 @@ class ConversationWriter:
         """What a turn changed, and how it ended."""
         changes = changes_between(self._store, self._id, turn.first, turn.last)
         yield from changed_files(self._store, changes, self._root, most=self._most)
-        good = "ok" if turn.status == "completed" else "bad" if turn.status in ("failed", "cancelled") else "warn"
-        status = tag("span", text(turn.status.replace("_", " "), one_line=True), class_=f"badge {good}")
-        words = [turn.reason, lasted(turn.seconds), in_short(turn.bills) if turn.bills else ""]
+        standing, _, reason = turn.standing.partition(": ")
+        good = "ok" if turn.status == "completed" else "bad" if standing in ("failed", "cancelled") else "warn"
+        status = tag("span", text(standing.replace("_", " "), one_line=True), class_=f"badge {good}")
+        words = [reason, lasted(turn.seconds), in_short(turn.bills) if turn.bills else ""]
         pieces = [status, text(" "), text(" · ".join(filter(None, words)), one_line=True)]
         if turn.rewound:
             pieces += [text(" taken back by "), self._parts.link(turn.rewound)]
@@ -95,7 +107,7 @@ class ConversationWriter:
 
     # -- what was said -----------------------------------------------------------------------------
 
-    def _said(self, told: Description, items: list[TalkItem]) -> Iterator[Markup]:
+    def _said(self, told: Description, items: list[TalkItem], record: Record) -> Iterator[Markup]:
         """A message: its texts, its calls with their results, whatever else it has."""
         if not items:  # results, which stand with their calls; for who follows a link
             yield self._line([text("results, with their calls")], [], told, "event log")
@@ -107,7 +119,7 @@ class ConversationWriter:
                 yield self._words(item, told, headed=is_first)
                 is_first = False
             elif item.kind == "call":
-                yield from self._call(item)
+                yield from self._call(item, record)
             elif item.kind == "mark":
                 yield self._mark(item)
             else:
@@ -135,7 +147,7 @@ class ConversationWriter:
 
     # -- calls -------------------------------------------------------------------------------------
 
-    def _call(self, item: TalkItem) -> Iterator[Markup]:
+    def _call(self, item: TalkItem, record: Record) -> Iterator[Markup]:
         """A call on one line, with its outcome and what it changed; behind it its arguments and its result."""
         info, answer = item.info, self._talk.result_of(item.info) if item.info else None
         assert info is not None
@@ -144,11 +156,14 @@ class ConversationWriter:
         for file in item.files:
             words = file.change if item.text.endswith(file.path) else f"{file.path} {file.change}"
             head += [text(f" {words}", one_line=True)]
+        standing = self._standing.badges(answer[0] if answer else record)
+        head += [tag("span", text(badge.whole), class_="badge warn", title=badge.title) for badge in standing]
         if item.outcome != "ok" and item.folded.strip():
             line = ": ".join([line.strip() for line in item.folded.splitlines() if line.strip()][:2])
             head.append(tag("span", text(line[: 2 * _GIST], one_line=True), class_="gist"))
         yield start("details", class_="call")
         yield tag("summary", *head)
+        yield from map(self._badge, standing)
         if info.call.kind != "function":
             yield tag("p", tag("span", text(info.call.kind, one_line=True), class_="badge"))
         yield from self._parts.arguments(info.call, item.n)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from .._platform.units import counted
 from ..log.codec import encode_record
 from ..log.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ..log.prompt import PromptRecord
@@ -82,6 +83,11 @@ class Badge(Struct, frozen=True):
     title: str = ""
     link: int = 0
 
+    @property
+    def whole(self) -> str:
+        """The mark as text, without a link."""
+        return f"{self.words} {self.link}" if self.link else self.words
+
 
 class Description(Struct, frozen=True):
     """The description of a record.
@@ -110,7 +116,8 @@ class RecordBadges:
         records = list(decisions)
         self.ended = ended_decisions(records)
         self._rewinds = Rewinds.of(records)
-        self._effects = Effects.of(active_decisions(records))
+        self._active = active_decisions(records)
+        self._effects = Effects.of(self._active)
         self._sent = self._effects.shown_ranges(last)
 
     def badges(self, record: Record) -> list[Badge]:
@@ -118,8 +125,13 @@ class RecordBadges:
         if by := self._rewinds.by(record.n):
             return [Badge("taken back by", "no longer part of the conversation: a rewind took it back", by)]
         if record.message is not None and self._is_left_out(record.n, record.message):
-            return [Badge("left out", "no longer sent: a decision left it out")]
+            by = self._by(record.n)
+            return [Badge("left out by" if by else "left out", "no longer sent: a decision left it out", by)]
         return [Badge("shortened when sent")] if record.n in self._effects.changes else []
+
+    def _by(self, n: int) -> int:
+        """The newest decision in force over a record; 0 if none names it."""
+        return max((m for m, one in self._active.items() if one.first <= n <= one.last), default=0)
 
     def _is_left_out(self, n: int, message: Message) -> bool:
         if message.role == "system":
@@ -179,7 +191,7 @@ def _content(record: Record, standing: RecordBadges | None) -> tuple[str, Words,
             blocks += [ContentBlock("group", label="fragment", blocks=(describe_part(part),)) for part in fragments]
             return message.role, (model,), blocks
         case Decision(action=action, first=first, last=last):
-            span: Words = (", records ", first, " to ", last) if first else ()
+            span: Words = (", records ", first, " to ", last) if first < last else (", record ", first) if first else ()
             return "decision", (action, *span), _decision(record.n, record.body, standing)
         case Note(topic=topic, text=text, data=data):
             return "note", (topic,), [*_text(text), *_data("", data)]
@@ -262,7 +274,7 @@ def _decision(n: int, decision: Decision, standing: RecordBadges | None) -> list
     if isinstance(before, int) and isinstance(after, int):
         facts.append((f"{before:,} tokens became {after:,}.",))
     if shortened := sum(len(changed) for changed in map(detail.get, ("texts", "cuts")) if isinstance(changed, list)):
-        facts.append((f"{shortened:,} texts are shortened.",))
+        facts.append((f"{counted(shortened, 'text')} shortened.",))
     blocks = [*_text(decision.why), *(ContentBlock("fact", words=words, is_detail=True) for words in facts)]
     for message in decision.replacement:
         inside = tuple(map(describe_part, message.parts))

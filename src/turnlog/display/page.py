@@ -15,10 +15,11 @@ from typing import Any
 
 from .._platform.times import clock, day
 from .._platform.units import counted
+from ..errors import InputError
 from ..log.messages import media_parts, text_of
-from ..log.records import Record
 from ..log.store import Problem, SessionInfo, Store
 from ..redaction.store import as_kept
+from ..session.titles import shown_title
 from ..stores.billing import with_subagents
 from ..stores.labels import facts_of
 from ..stores.subagents import descendants
@@ -69,7 +70,7 @@ def whole_page(store: Store, session_id: str, ways: Ways, problems: list[Problem
     """As `as_html`, also for a file beside others."""
     talk = Talk(store, session_id, is_thin=True)
     info = talk.info
-    yield head(info.title or info.id, ways)
+    yield head(_title(store, info), ways)
     yield from opening(ways)
     yield from _top(store, talk, ways)
     yield from _turns(talk, ways)
@@ -112,7 +113,7 @@ def _top(store: Store, talk: Talk, ways: Ways) -> Iterator[Markup]:
     lines += _bills(store, info)
     if ways.form == "site":
         lines.append(_links(store, info, ways))
-    yield tag("header", tag("h1", text(info.title or info.id, one_line=True), dir="auto"), *lines, class_="top")
+    yield tag("header", tag("h1", text(_title(store, info), one_line=True), dir="auto"), *lines, class_="top")
 
 
 def _bills(store: Store, info: SessionInfo) -> Iterator[Markup]:
@@ -122,6 +123,11 @@ def _bills(store: Store, info: SessionInfo) -> Iterator[Markup]:
     bills, many = with_subagents(store, info.id)
     if many:
         yield tag("p", text(f"With {counted(many, 'subagent')}: {in_short(bills)}", one_line=True))
+
+
+def _title(store: Store, info: SessionInfo) -> str:
+    """What a session is called, here as in the list."""
+    return shown_title(store, info) or info.id
 
 
 def _parent(info: SessionInfo, ways: Ways) -> list[Markup]:
@@ -152,7 +158,7 @@ def session_page(store: Store, session_id: str, ways: Ways, at: int = 0) -> Iter
     info = store.info(session_id)
     at = min(max(at, 0), info.records)
     first = max(1, at - 8)
-    yield head(info.title or info.id, ways)
+    yield head(_title(store, info), ways)
     yield from opening(ways)
     yield from _served_top(store, info, ways)
     yield start("div", class_="columns")
@@ -161,7 +167,7 @@ def session_page(store: Store, session_id: str, ways: Ways, at: int = 0) -> Iter
     yield start("main")
     yield Markup('<p class="switch"><label><input type="checkbox" id="log"> log records</label></p>\n')
     shown = _window(store, info, ways, first)
-    last = shown[-1][0].n if shown else info.records
+    last = shown[-1][0] if shown else info.records
     yield from _more("earlier", ways.session(info.id, max(1, first - 1)), wanted=first > 1)
     live = ways.part(info.id, "live")
     yield start(
@@ -189,7 +195,7 @@ def window(store: Store, session_id: str, ways: Ways, *, first: int = 0, before:
         shown = _window(store, info, ways, max(1, before - _WINDOW), before - 1, from_end=True)
     else:
         shown = _window(store, info, ways, max(1, first))
-    numbers = [record.n for record, _ in shown] or [first or before]
+    numbers = [n for n, _ in shown] or [first or before]
     yield start("div", data_first=str(numbers[0]), data_last=str(numbers[-1]), data_end=str(info.records))
     yield from (element for _, element in shown)
     yield end("div")
@@ -197,7 +203,7 @@ def window(store: Store, session_id: str, ways: Ways, *, first: int = 0, before:
 
 def _window(
     store: Store, info: SessionInfo, ways: Ways, first: int, last: int = 0, *, from_end: bool = False
-) -> list[tuple[Record, Markup]]:
+) -> list[tuple[int, Markup]]:
     """Records as elements, as many as a browser scrolls through easily."""
     last = min(last or first + _WINDOW - 1, info.records)
     talk = Talk(store, info.id) if info.records <= _WHOLE else Talk(store, info.id, first, last)
@@ -210,7 +216,7 @@ def _window(
         if nodes > _NODES and kept:
             break
         kept += 1
-    return sorted(shown[:kept], key=lambda pair: pair[0].n)
+    return sorted(shown[:kept], key=lambda pair: pair[0])
 
 
 def news(store: Store, session_id: str, ways: Ways, after: int) -> tuple[int, list[Markup]]:
@@ -226,16 +232,16 @@ def news(store: Store, session_id: str, ways: Ways, after: int) -> tuple[int, li
 
 
 def record_page(store: Store, session_id: str, n: int, ways: Ways) -> Iterator[Markup]:
-    """One record, with all of its texts. Raises as `session_page`; IndexError if there is no such record."""
+    """One record, with all of its texts. Raises as `session_page`; InputError if it cannot be read."""
     info = store.info(session_id)
-    [record] = islice(store.read(info.id, first=n, last=n), 1) if 1 <= n <= info.records else [None]
+    record = next(iter(store.read(info.id, first=n, last=n)), None) if 1 <= n <= info.records else None
     if record is None:
-        raise IndexError(n)
+        raise InputError(f"record {n} of session {info.id!r} is damaged, or there is none")
     told = describe(record)
-    yield head(f"Record {n} · {info.title or info.id}", ways)
+    yield head(f"Record {n} · {_title(store, info)}", ways)
     yield from opening(ways)
     yield start("main")
-    title = tag("a", text(info.title or info.id, one_line=True), href=ways.session(info.id, n))
+    title = tag("a", text(_title(store, info), one_line=True), href=ways.session(info.id, n))
     yield tag("h1", text(f"Record {n} of "), title)
     yield tag("p", text(" ".join(map(str, (told.kind, *told.headline, told.time))), one_line=True), class_="small")
     yield from PartWriter(store, info.id, ways, [], is_cut=False).blocks(told.blocks, n)
@@ -258,7 +264,7 @@ def _served_top(store: Store, info: SessionInfo, ways: Ways) -> Iterator[Markup]
     markdown = ways.part(info.id, "markdown")
     commands.append(tag("button", text("Copy as Markdown"), type="button", data_copy_from=markdown))
     lines.append(tag("p", *commands, class_="actions"))
-    yield tag("header", tag("h1", text(info.title or info.id, one_line=True), dir="auto"), *lines, class_="top")
+    yield tag("header", tag("h1", text(_title(store, info), one_line=True), dir="auto"), *lines, class_="top")
 
 
 def _links(store: Store, info: SessionInfo, ways: Ways) -> Markup:
