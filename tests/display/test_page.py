@@ -258,7 +258,7 @@ def test_turns_decisions_and_files_are_told() -> None:
     assert html.count('class="badge ok">completed<') == 3
     assert '<span class="add">+&lt;two&gt;</span>' in html
     left_out = 'class="badge warn" title="no longer sent: a decision left it out">left out by'
-    assert f'{left_out} <a href="#r{by}">{by}</a></span>' in html and f"{left_out} {by}</span></summary>" in html
+    assert f'{left_out} <a href="#r{by}">{by}</a></span>' in html and f"{left_out} {by}</span><span class=" in html
     assert "Replacement (user)" in html
 
 
