@@ -6,18 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from urllib.parse import urlencode
 
-from msgspec import Struct
-
 from .._platform.times import since, until
 from .._platform.units import counted
-from ..log.bills import Bills, added, total_usage
+from ..log.bills import Bills, added
 from ..log.store import Store
-from ..models.pricing import dollars, total_cost
+from ..models.pricing import total_cost
 from .escapes import Markup, end, join, start, tag, text
 from .frame import Ways, foot, head, opening
 from .listing import KnownSession, Listing, ToolTally, day_of
-from .sessions_page import Filters, seen
-from .wording import at_least
+from .sessions_page import Query, seen, span_fields, spent, told, totals
 
 _DAYS = 30
 """So many days are drawn unless all are asked for."""
@@ -26,98 +23,52 @@ _ROWS = 25
 """Rows of a table; what the others cost is their sum."""
 
 
-class _Figures(Struct, frozen=True):
-    """The bills by day, model, project and agent, and the tools by name."""
-
-    days: dict[str, Bills]
-    models: dict[str, Bills]
-    projects: dict[str, Bills]
-    agents: dict[str, Bills]
-    tools: dict[str, ToolTally]
+_Sums = dict[str, dict[str, Bills]]
 
 
 def figures_page(
     store: Store, query: Mapping[str, str], ways: Ways, listing: Listing | None = None
 ) -> Iterator[Markup]:
     """The figures of the days that a query asks for (`since`, `until`; `all`: draw all days), in chunks of markup."""
-    filters, wrong = Filters.of({name: query[name] for name in ("since", "until") if name in query})
-    infos = store.sessions()
-    listing = listing or Listing(store)
-    known = listing.with_calls(infos)
-    first = day_of(since(filters.since)) if filters.since else ""
-    last = day_of(until(filters.until)) if filters.until else "~"
-    figures = listing.remembered(known, ("figures", first, last), lambda: _read(known.values(), first, last))
+    asked, wrong = Query.of({name: query[name] for name in ("since", "until") if name in query})
+    known = (listing or Listing(store)).with_calls(store.sessions())
+    first = day_of(since(asked.since)) if asked.since else ""
+    last = day_of(until(asked.until)) if asked.until else "~"
+    sums, tools = _read(known.values(), first, last)
     yield head("Figures", ways)
     yield from opening(ways, here="Figures")
     yield start("main", class_="figures")
     yield tag("h1", text("Figures"))
     if ways.is_served:
-        yield from _form(filters, wrong, ways)
-    yield from _total(figures, known.values())
-    if any(figures.days):
-        yield from _days(figures.days, ways, draws_all=bool(query.get("all")), filters=filters)
-    tables = (
-        ("Models", "model", figures.models),
-        ("Projects", "folder", figures.projects),
-        ("Agents", "agent", figures.agents),
-    )
-    for heading, name, bills in tables:
-        yield from _bills(heading, name, bills, ways, filters)
-    yield from _tools(figures.tools, ways)
+        button = tag("button", text("Show"), type="submit")
+        yield tag("form", span_fields(asked), button, method="get", action=ways.figures(), class_="find")
+    yield from told(wrong)
+    calls = counted(sum(tool.calls for tool in tools.values()), "call")
+    yield from totals(calls, added(sums["day"].values()), known.values())
+    if any(sums["day"]):
+        yield from _days(sums["day"], ways, draws_all=bool(query.get("all")), asked=asked)
+    for heading, name in (("Models", "model"), ("Projects", "folder"), ("Agents", "agent")):
+        yield from _bills(heading, name, sums[name], ways, asked)
+    yield from _tools(tools, ways)
     yield end("main")
     yield foot()
 
 
-def _read(known: Iterable[KnownSession], first: str, last: str) -> _Figures:
-    sums: tuple[dict[str, list[Bills]], ...] = ({}, {}, {}, {})
+def _read(known: Iterable[KnownSession], first: str, last: str) -> tuple[_Sums, dict[str, ToolTally]]:
+    """What was billed from one day to another by day, model, folder and agent, and the tools of these days."""
+    sums: dict[str, dict[str, list[Bills]]] = {"day": {}, "model": {}, "folder": {}, "agent": {}}
     tools: dict[str, ToolTally] = {}
     for each in known:
         for day, bills in each.days.items():
             if first <= day <= last:
-                sums[0].setdefault(day, []).append(bills)
-                sums[2].setdefault(each.facts.folder, []).append(bills)
-                sums[3].setdefault(each.facts.agent, []).append(bills)
+                for name, key in (("day", day), ("folder", each.facts.folder), ("agent", each.facts.agent)):
+                    sums[name].setdefault(key, []).append(bills)
                 for model, usage in bills.items():
-                    sums[1].setdefault(model, []).append({model: usage})
+                    sums["model"].setdefault(model, []).append({model: usage})
         for (day, name), tool in each.tools.items():
             if first <= day <= last:
                 tools[name] = tools.get(name, ToolTally()) + tool
-    days, models, projects, agents = ({name: added(some) for name, some in each.items()} for each in sums)
-    return _Figures(days, models, projects, agents, tools)
-
-
-def _form(filters: Filters, wrong: Iterable[str], ways: Ways) -> Iterator[Markup]:
-    yield start("form", method="get", action=ways.figures(), class_="find")
-    for words, name, value in (("Since", "since", filters.since), ("Until", "until", filters.until)):
-        field = start("input", name=name, value=value or None, placeholder="30d, 2026-01-31", size="12")
-        yield tag("label", text(f"{words} "), field)
-    yield tag("button", text("Show"), type="submit")
-    yield end("form")
-    for line in wrong:
-        yield tag("p", text(line), class_="badge bad")
-
-
-def _total(figures: _Figures, known: Iterable[KnownSession]) -> Iterator[Markup]:
-    """All tokens and dollars in a line, and what is not in them."""
-    bill = added(figures.days.values())
-    tokens, cost, cached = _cells(bill)
-    words = f"{tokens} tokens, {cost}" + (f", {cached} of the input from the cache" if cached else "")
-    calls = sum(tool.calls for tool in figures.tools.values())
-    notes = ["> a price or output is missing"] if ">" in words or cost == "?" else []
-    unpriced = ", ".join(name or "a model without a name" for name in total_cost(bill).unpriced)
-    notes += [f"no full price for {unpriced}"] if unpriced else []
-    damaged = sum(each.is_damaged for each in known)
-    notes += [f"{counted(damaged, 'session')} damaged, not counted in full: see turnlog verify"] if damaged else []
-    yield tag("p", tag("b", text(f"{words}, {counted(calls, 'call')}")), class_="total")
-    for note in notes:
-        yield tag("p", text(note, one_line=True), class_="small")
-
-
-def _cells(bills: Bills) -> tuple[str, str, str]:
-    """Tokens, cost, and how much of the input came from the cache."""
-    usage = total_usage(bills)
-    share = f"{usage.cached / usage.input:.0%}" if usage.input else ""
-    return at_least(usage, usage.input + usage.output, short=True), dollars(total_cost(bills), digits=2), share
+    return {name: {key: added(some) for key, some in each.items()} for name, each in sums.items()}, tools
 
 
 def bar(share: float, *, kind: str = "") -> Markup:
@@ -130,18 +81,18 @@ def bar(share: float, *, kind: str = "") -> Markup:
 # -- days ------------------------------------------------------------------------------------------
 
 
-def _days(days: Mapping[str, Bills], ways: Ways, *, draws_all: bool, filters: Filters) -> Iterator[Markup]:
+def _days(days: Mapping[str, Bills], ways: Ways, *, draws_all: bool, asked: Query) -> Iterator[Markup]:
     """Cost and tokens by day as bars, and as a table."""
     dated = sorted(filter(None, days))
     hidden = 0 if draws_all else max(0, len(dated) - _DAYS)
     drawn = dated[hidden:]
     yield start("section", class_="days", aria_label="By day")
     yield tag("h2", text("Days with use"))
-    tokens, costs, _ = zip(*(_cells(days[day]) for day in drawn), strict=True)
+    tokens, costs, _ = zip(*(spent(days[day]) for day in drawn), strict=True)
     yield _chart("Cost", drawn, [float(total_cost(days[day]).at_least) for day in drawn], costs)
     yield _chart("Tokens", drawn, [float(_tokens(days[day])) for day in drawn], tokens)
     if hidden:
-        query = {"all": "1", "since": filters.since, "until": filters.until}
+        query = {"all": "1", "since": asked.since, "until": asked.until}
         inside = text(f"{counted(hidden, 'earlier day')} with use")
         to = f"{ways.figures()}?{urlencode({name: value for name, value in query.items() if value})}"
         yield tag("p", tag("a", inside, href=to) if ways.is_served else inside, class_="small")
@@ -152,7 +103,7 @@ def _days(days: Mapping[str, Bills], ways: Ways, *, draws_all: bool, filters: Fi
     table = _table(("Day", "Tokens", "Cost", "From cache", "Share"), rows)
     yield tag("details", tag("summary", text("The days as a table")), table)
     if "" in days:
-        yield tag("p", text(f"{_cells(days[''])[0]} tokens have no date."), class_="small")
+        yield tag("p", text(f"{spent(days[''])[0]} tokens have no date."), class_="small")
     yield end("section")
 
 
@@ -184,18 +135,17 @@ _Row = tuple[str, str, tuple[str, ...], Markup]
 """A row of a table: its name, where it leads (empty: nowhere), its figures, its bar."""
 
 
-def _bills(heading: str, name: str, bills: Mapping[str, Bills], ways: Ways, filters: Filters) -> Iterator[Markup]:
+def _bills(heading: str, name: str, bills: Mapping[str, Bills], ways: Ways, asked: Query) -> Iterator[Markup]:
     """What each model, project or agent cost, the most expensive first."""
     costs = {each: total_cost(some).at_least for each, some in bills.items()}
     order = sorted(bills, key=lambda each: (costs[each], _tokens(bills[each]), each), reverse=True)
-    asked = {"since": filters.since, "until": filters.until}
 
     def link(value: str) -> str:
-        return ways.sessions(**asked, **{name: seen(value)}) if ways.is_served and value else ""
+        return asked.link(ways, **{name: seen(value)}) if ways.is_served and value else ""
 
     rows = [*_rows({each: bills[each] for each in order[:_ROWS]}, link)]
     if rest := order[_ROWS:]:
-        rows.append((f"{len(rest):,} others", "", _cells(added(bills[each] for each in rest)), text("")))
+        rows.append((f"{len(rest):,} others", "", spent(added(bills[each] for each in rest)), text("")))
     if rows:
         heads = (heading[:-1], "Tokens", "Cost", "From cache", "Share")
         yield tag("section", tag("h2", text(heading)), _table(heads, rows), aria_label=heading)
@@ -211,7 +161,7 @@ def _rows(bills: Mapping[str, Bills], link: Callable[[str], str]) -> Iterator[_R
     amounts = costs if any(costs.values()) else {name: float(_tokens(some)) for name, some in bills.items()}
     most = max(amounts.values(), default=0.0) or 1.0
     for name, some in bills.items():
-        yield name or "(not known)", link(name), _cells(some), bar(amounts[name] / most)
+        yield name or "(not known)", link(name), spent(some), bar(amounts[name] / most)
 
 
 def _table(names: tuple[str, ...], rows: Iterable[_Row]) -> Markup:
