@@ -256,3 +256,12 @@ def test_a_session_that_nobody_named_has_its_first_words() -> None:
     store.create("a")
     store.append("a", [Draft(MessageRecord(Message("user", (Text("Please mend the login of the site."),))))])
     assert "Please mend the login of the site." in page_of(store, {}).text
+
+
+def test_a_family_has_the_title_of_any_of_its_sessions() -> None:
+    """A session that begins with a command is listed by its id, though its fork has a title."""
+    store = MemoryStore()
+    store.create("head")
+    store.create("agent", parent="head", title="Mend the login")
+    page = page_of(store, {})
+    assert page.text.count("Mend the login") == 2

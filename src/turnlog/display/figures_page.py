@@ -14,7 +14,9 @@ from ..models.pricing import total_cost
 from .escapes import Markup, end, join, start, tag, text
 from .frame import Ways, foot, head, opening
 from .listing import KnownSession, Listing, ToolTally, day_of
-from .sessions_page import Query, seen, span_fields, spent, told, totals
+from .pieces import wrong
+from .sessions_page import Query, cached_share, seen, span_fields, totals
+from .wording import amounts
 
 _DAYS = 30
 """So many days are drawn unless all are asked for."""
@@ -30,7 +32,7 @@ def figures_page(
     store: Store, query: Mapping[str, str], ways: Ways, listing: Listing | None = None
 ) -> Iterator[Markup]:
     """The figures of the days that a query asks for (`since`, `until`; `all`: draw all days), in chunks of markup."""
-    asked, wrong = Query.of({name: query[name] for name in ("since", "until") if name in query})
+    asked, mistakes = Query.of({name: query[name] for name in ("since", "until") if name in query})
     known = (listing or Listing(store)).with_calls(store.sessions())
     first = day_of(since(asked.since)) if asked.since else ""
     last = day_of(until(asked.until)) if asked.until else "~"
@@ -42,7 +44,7 @@ def figures_page(
     if ways.is_served:
         button = tag("button", text("Show"), type="submit")
         yield tag("form", span_fields(asked), button, method="get", action=ways.figures(), class_="find")
-    yield from told(wrong)
+    yield from map(wrong, mistakes)
     calls = counted(sum(tool.calls for tool in tools.values()), "call")
     yield from totals(calls, added(sums["day"].values()), known.values())
     if any(sums["day"]):
@@ -88,7 +90,7 @@ def _days(days: Mapping[str, Bills], ways: Ways, *, draws_all: bool, asked: Quer
     drawn = dated[hidden:]
     yield start("section", class_="days", aria_label="By day")
     yield tag("h2", text("Days with use"))
-    tokens, costs, _ = zip(*(spent(days[day]) for day in drawn), strict=True)
+    tokens, costs, _ = zip(*(_spent(days[day]) for day in drawn), strict=True)
     yield _chart("Cost", drawn, [float(total_cost(days[day]).at_least) for day in drawn], costs)
     yield _chart("Tokens", drawn, [float(_tokens(days[day])) for day in drawn], tokens)
     if hidden:
@@ -103,7 +105,7 @@ def _days(days: Mapping[str, Bills], ways: Ways, *, draws_all: bool, asked: Quer
     table = _table(("Day", "Tokens", "Cost", "From cache", "Share"), rows)
     yield tag("details", tag("summary", text("The days as a table")), table)
     if "" in days:
-        yield tag("p", text(f"{spent(days[''])[0]} tokens have no date."), class_="small")
+        yield tag("p", text(f"{_spent(days[''])[0]} tokens have no date."), class_="small")
     yield end("section")
 
 
@@ -145,10 +147,15 @@ def _bills(heading: str, name: str, bills: Mapping[str, Bills], ways: Ways, aske
 
     rows = [*_rows({each: bills[each] for each in order[:_ROWS]}, link)]
     if rest := order[_ROWS:]:
-        rows.append((f"{len(rest):,} others", "", spent(added(bills[each] for each in rest)), text("")))
+        rows.append((f"{len(rest):,} others", "", _spent(added(bills[each] for each in rest)), text("")))
     if rows:
         heads = (heading[:-1], "Tokens", "Cost", "From cache", "Share")
         yield tag("section", tag("h2", text(heading)), _table(heads, rows), aria_label=heading)
+
+
+def _spent(bills: Bills) -> tuple[str, str, str]:
+    """Tokens, cost, and how much of the input came from the cache."""
+    return *amounts(bills), cached_share(bills)
 
 
 def _tokens(bills: Bills) -> int:
@@ -161,7 +168,7 @@ def _rows(bills: Mapping[str, Bills], link: Callable[[str], str]) -> Iterator[_R
     amounts = costs if any(costs.values()) else {name: float(_tokens(some)) for name, some in bills.items()}
     most = max(amounts.values(), default=0.0) or 1.0
     for name, some in bills.items():
-        yield name or "(not known)", link(name), spent(some), bar(amounts[name] / most)
+        yield name or "(not known)", link(name), _spent(some), bar(amounts[name] / most)
 
 
 def _table(names: tuple[str, ...], rows: Iterable[_Row]) -> Markup:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -125,6 +125,18 @@ def opening(ways: Ways, *, here: str = "") -> Iterator[Markup]:
 def foot() -> Markup:
     """The end of a page."""
     return join([end("body"), Markup("</html>\n")])
+
+
+def framed(
+    title: str, ways: Ways, inside: Iterable[Markup], *, kind: str | None = None, here: str = ""
+) -> Iterator[Markup]:
+    """A whole page of a server or a site around what it shows; `here` as `opening` has it."""
+    yield head(title, ways)
+    yield from opening(ways, here=here)
+    yield start("main", class_=kind)
+    yield from inside
+    yield end("main")
+    yield foot()
 
 
 def _hash(words: str) -> str:

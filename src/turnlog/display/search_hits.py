@@ -15,6 +15,7 @@ from ..view.decisions import Rewinds
 from .escapes import Markup, tag, text
 from .frame import Ways
 from .listing import title_among
+from .pieces import line, link
 
 _NAMED = 5
 """At most so many sessions are shown because of their title or id."""
@@ -37,18 +38,18 @@ def hits(
         lines = (tag("li", _link(store, info, ways), text(" "), when(info.updated)) for info in named[:_NAMED])
         yield tag("ul", *lines, class_="named")
     if len(named) > _NAMED:
-        yield _said(f"{len(named) - _NAMED:,} more sessions are called so.")
+        yield line(f"{len(named) - _NAMED:,} more sessions are called so.")
     try:
         terms = parse_query(q)
     except InputError:
-        yield _said("Type a word to search for: letters or digits.")
+        yield line("Type a word to search for: letters or digits.")
         return
     found = store.search(q, limit=limit + 1 if among is None else _MOST)
     kept = [hit for hit in found if hit.session in by_id and (among is None or hit.session in among)]
     shown = kept[:limit]
     if shown:
         more = " or more" if len(kept) > limit else ""
-        yield _said(f"{counted(len(shown), 'hit')}{more} in {counted(len({hit.session for hit in shown}), 'session')}")
+        yield line(f"{counted(len(shown), 'hit')}{more} in {counted(len({hit.session for hit in shown}), 'session')}")
     else:
         yield _nothing(q, many=len(terms), is_cut=len(found) == _MOST, is_filtered=among is not None)
     finder = Finder(terms)
@@ -62,7 +63,7 @@ def hits(
 
 
 def _link(store: Store, info: SessionInfo, ways: Ways) -> Markup:
-    return tag("a", text(title_among(store, [info]) or info.id, one_line=True), href=ways.session(info.id))
+    return link(title_among(store, [info]) or info.id, ways.session(info.id))
 
 
 def when(time: str) -> Markup:
@@ -97,8 +98,4 @@ def _nothing(q: str, *, many: int, is_cut: bool, is_filtered: bool) -> Markup:
     tries += [f"the beginning of a word: {q.split()[-1][:4]}*"] if "*" not in q else []
     tries += ["without filters"] if is_filtered else []
     first = f"Nothing in the first {_MOST} hits is in these sessions." if is_cut else "Nothing found."
-    return _said(f"{first} Try {'; '.join(tries)}." if tries else first)
-
-
-def _said(words: str) -> Markup:
-    return tag("p", text(words, one_line=True), class_="small")
+    return line(f"{first} Try {'; '.join(tries)}." if tries else first)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from decimal import Decimal
 from itertools import chain, groupby
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -16,15 +17,16 @@ from .._platform.visible import visible
 from ..errors import SessionNotFound
 from ..log.bills import Bills, added, total_usage
 from ..log.store import SessionInfo, Store
-from ..models.pricing import dollars, total_cost
+from ..models.pricing import total_cost
 from ..session.titles import first_words
 from ..stores.ids import Family, families
 from ..stores.labels import OF_TRANSPORT
 from .escapes import Markup, end, join, start, tag, text
 from .frame import Ways, foot, head, opening
 from .listing import Known, KnownSession, Listing, facts_known, is_in_folder
+from .pieces import field, folded, line, link, turning, wrong
 from .search_hits import hits, when
-from .wording import at_least
+from .wording import amounts
 
 _ROWS = 100
 """Rows of a page; also the most forks and subagents that are listed below one. Links lead to more."""
@@ -38,20 +40,12 @@ _DEEPEST = 6
 _COUNTING = "…"
 """In place of a figure that is not known yet."""
 
-_COLUMNS = {
-    "Title": None,
-    "Agent": None,
-    "Model": None,
-    "Project": None,
-    "When": "",
-    "Messages": None,
-    "Tokens": "tokens",
-    "Cost": "cost",
-}
-"""The columns, with the `sort` of a query that sorts by them."""
-
+_COLUMNS = ("Title", "Agent", "Model", "Project", "When", "Messages", "Tokens", "Cost")
 _FIGURES = ("Messages", "Tokens", "Cost")
-_GROUPS, _SORTS = ("day", "project"), ("tokens", "cost")
+_SORTS = {"When": "", "Tokens": "tokens", "Cost": "cost"}
+"""The columns by which rows can be sorted, and what that is called in a query."""
+
+_GROUPS = ("day", "project")
 
 
 def _dollars(written: str) -> Decimal:
@@ -66,7 +60,7 @@ _READ: dict[str, tuple[Callable[[str], object], str]] = {
     "until": (until, TIMES),
     "cost": (_dollars, "a number of dollars"),
     "group": (_GROUPS.index, "day or project"),
-    "sort": (_SORTS.index, "tokens or cost"),
+    "sort": (tuple(_SORTS.values()).index, "tokens or cost"),
     "page": (int, "the number of a page"),
 }
 """What reads a value of a query, and what the value should be."""
@@ -95,15 +89,15 @@ class Query(Struct, frozen=True):
     def of(cls, query: Mapping[str, str]) -> tuple[Query, list[str]]:
         """What an address asks for, without values that cannot be read, which the second value tells."""
         given = {name: seen(query.get(name, "").strip()) for name in cls.__struct_fields__}
-        wrong = []
+        mistakes = []
         for name, (read, meant) in _READ.items():
             try:
                 if given[name]:
                     read(given[name])
             except (ValueError, ArithmeticError):
-                wrong.append(f"{name}: {given[name]!r:.80} is not {meant}")
+                mistakes.append(f"{name}: {given[name]!r:.80} is not {meant}")
                 given[name] = ""
-        return cls(**given), wrong
+        return cls(**given), mistakes
 
     @property
     def needs_calls(self) -> bool:
@@ -158,7 +152,7 @@ def sessions_page(
 ) -> Iterator[Markup]:
     """The page of the sessions that fit a query, in chunks of markup. Without a `listing`, all is read for this page;
     with one, figures are left out that it does not know yet, unless the query needs them."""
-    asked, wrong = Query.of(query)
+    asked, mistakes = Query.of(query)
     infos = store.sessions()
     waits = listing is None or asked.needs_known
     listing = listing or Listing(store)
@@ -176,16 +170,16 @@ def sessions_page(
         held = [known[info.id] for info in chosen if info.id in known]
         yield from totals(words, added(each.bills for each in held), held)
     if ways.is_served:
-        yield from _form(asked, known.values(), wrong, ways)
+        yield from _form(asked, known.values(), mistakes, ways)
         among = {info.id for info in chosen} if len(chosen) < len(infos) else None
         found = hits(store, asked.q, ways, among=among)
         yield tag("section", *found, id="hits", aria_live="polite", aria_label="Search results")
     if not infos:
         command = tag("code", text("turnlog import --discover"))
         after = text(" finds the transcripts of agents on this machine.")
-        yield tag("p", text("No sessions yet. "), command, after, class_="empty")
+        yield line("No sessions yet. ", command, after, kind="empty")
     elif not chosen:
-        yield tag("p", text("No session fits. "), tag("a", text("Show all"), href=ways.sessions()), class_="empty")
+        yield line("No session fits. ", link("Show all", ways.sessions()), kind="empty")
     elif not asked.q:
         yield from _Table(store, asked, known, ways).rows(chosen)
     yield end("main")
@@ -194,34 +188,32 @@ def sessions_page(
 
 def totals(words: str, bill: Bills, held: Collection[KnownSession]) -> Iterator[Markup]:
     """Tokens and cost of sessions in a line after these words, and what is not in them."""
-    cost = total_cost(bill)
-    tokens, price, cached = spent(bill)
-    words = f"{words}, {tokens} tokens, {price}" + (f", {cached} of the input from the cache" if cached else "")
-    unpriced = ", ".join(name or "a model without a name" for name in cost.unpriced)
-    damaged = counted(sum(each.is_damaged for each in held), "session")
-    unread = counted(sum(each.told < each.records for each in held), "session")
+    tokens, cost = amounts(bill)
+    cached = cached_share(bill)
+    words = f"{words}, {tokens} tokens, {cost}" + (f", {cached} of the input from the cache" if cached else "")
+    unpriced = [name or "a model without a name" for name in total_cost(bill).unpriced]
+    damaged = sum(each.is_damaged for each in held)
+    unread = sum(each.told < each.records for each in held)
     notes = {
         "> a price or output is missing": ">" in words,
-        f"no full price for {unpriced}": unpriced,
-        f"{damaged} damaged, not counted in full: see turnlog verify": damaged[0] != "0",
-        f"errors of {unread} not read yet": unread[0] != "0",
+        f"no full price for {', '.join(unpriced)}": unpriced,
+        f"{counted(damaged, 'session')} damaged, not counted in full: see turnlog verify": damaged,
+        f"errors of {counted(unread, 'session')} not read yet": unread,
     }
     yield tag("p", tag("b", text(words)), class_="total")
-    for note in filter(notes.get, notes):
-        yield tag("p", text(note, one_line=True), class_="small")
+    yield from map(line, filter(notes.get, notes))
 
 
-def spent(bill: Bills) -> tuple[str, str, str]:
-    """Tokens, cost, and how much of the input came from the cache."""
+def cached_share(bill: Bills) -> str:
+    """How much of the input came from the cache."""
     usage = total_usage(bill)
-    share = f"{usage.cached / usage.input:.0%}" if usage.input else ""
-    return at_least(usage, usage.input + usage.output, short=True), dollars(total_cost(bill), digits=2), share
+    return f"{usage.cached / usage.input:.0%}" if usage.input else ""
 
 
 # -- the form --------------------------------------------------------------------------------------
 
 
-def _form(asked: Query, known: Collection[KnownSession], wrong: Iterable[str], ways: Ways) -> Iterator[Markup]:
+def _form(asked: Query, known: Collection[KnownSession], mistakes: Iterable[str], ways: Ways) -> Iterator[Markup]:
     """The search and the filters, and what is set as links that unset it."""
     values = asdict(asked)
     is_set = {name: value for name, value in values.items() if value and name not in ("q", "sort", "page")}
@@ -244,33 +236,23 @@ def _form(asked: Query, known: Collection[KnownSession], wrong: Iterable[str], w
         yield tag("datalist", *options, id=f"{name}s")
     yield span_fields(asked)
     yield field("Cost from $", "cost", asked.cost, inputmode="decimal", size="5")
-    yield field("Errors", "errors", "1", type="checkbox", checked="" if asked.errors else None)
+    yield field("Errors", "errors", "1", type="checkbox", **({"checked": ""} if asked.errors else {}))
     yield join([end("div"), end("details"), tag("button", text("Show"), type="submit")])
     for name in ("group", "sort", "tool", "family"):
         if value := values[name]:
             yield start("input", type="hidden", name=name, value=value)
     yield end("form")
-    yield from told(wrong)
+    yield from map(wrong, mistakes)
     links = {f"{name if value == '1' else f'{name}: {value}'} ×": {name: ""} for name, value in is_set.items()}
     links.update({f"group by {name}": {"group": name} for name in _GROUPS if not asked.group})
-    badges = (tag("a", text(words), href=asked.link(ways, **to), class_="badge") for words, to in links.items())
+    badges = (link(words, asked.link(ways, **to), class_="badge") for words, to in links.items())
     yield tag("p", *badges, class_="chips")
-
-
-def field(label: str, name: str, value: str, **attributes: str | None) -> Markup:
-    """A field of a form with its label."""
-    return tag("label", text(f"{label} "), start("input", name=name, value=value or None, **attributes))
 
 
 def span_fields(asked: Query) -> Markup:
     """The fields for the first and the last day."""
-    first = field("Since", "since", asked.since, placeholder="30d, 2026-01-31", size="12")
-    return join([first, field("Until", "until", asked.until, placeholder="yesterday", size="12")])
-
-
-def told(wrong: Iterable[str]) -> Iterator[Markup]:
-    """What of a query could not be read."""
-    return (tag("p", text(line), class_="badge bad") for line in wrong)
+    hint = {"placeholder": "30d, 2026-01-31", "size": "12"}
+    return join([field("Since", "since", asked.since, **hint), field("Until", "until", asked.until, **hint)])
 
 
 # -- the table -------------------------------------------------------------------------------------
@@ -289,35 +271,31 @@ class _Table:
         """The table, and links to its other pages. A file has all rows on one page."""
         asked = self._asked
         rows = [Family(info) for info in chosen] if asked.family else families(chosen)
-        rows.sort(key=self._amount if asked.sort else _updated, reverse=True)
+        rows.sort(key=self._amount if asked.sort else attrgetter("updated"), reverse=True)
         groups: dict[str, list[Family]] = {}
         for row in rows:
             groups.setdefault(self._group(row), []).append(row)
         rows = list(chain.from_iterable(groups.values()))
         size = _ROWS if self._ways.is_served else len(rows)
-        last = (len(rows) - 1) // size + 1
-        page = min(max(int(asked.page or 1), 1), last)
+        first = min(max(int(asked.page or 1) - 1, 0), (len(rows) - 1) // size) * size
         yield start("table", class_="sessions")
         yield tag("thead", tag("tr", *self._heads()))
-        for group, some in groupby(rows[(page - 1) * size : page * size], self._group):
+        for group, some in groupby(rows[first : first + size], self._group):
             yield start("tbody")
             if group:
                 yield tag("tr", tag("th", text(group, one_line=True), colspan="8", scope="rowgroup"), class_="group")
             yield from map(self._row, some)
             yield end("tbody")
         yield end("table")
-        if last > 1:
-            words = tag("span", text(f"Page {page:,} of {last:,}"))
-            turns = {"Back": page - 1, "Next": page + 1}
-            links = [
-                tag("a", text(name), href=asked.link(self._ways, page=str(to)))
-                for name, to in turns.items()
-                if 1 <= to <= last
-            ]
-            yield tag("nav", words, *links, class_="turn", aria_label="More sessions")
+        if size < len(rows):
+            yield turning(first, size, len(rows), lambda page: asked.link(self._ways, page=str(page)))
 
     def _held(self, row: Family) -> list[KnownSession]:
         return [known for info in (row.info, *row.folded) if (known := self._known.get(info.id))]
+
+    def _title(self, info: SessionInfo) -> str:
+        known = self._known.get(info.id)
+        return info.title or (known.title if known else "")
 
     def _amount(self, row: Family) -> Decimal:
         """What a row is sorted by: cost or tokens of all its sessions."""
@@ -331,24 +309,24 @@ class _Table:
         return day(row.updated) if self._asked.group else ""
 
     def _heads(self) -> Iterator[Markup]:
-        for name, sort in _COLUMNS.items():
-            is_link = sort is not None and self._ways.is_served
-            inside = tag("a", text(name), href=self._asked.link(self._ways, sort=sort or "")) if is_link else text(name)
+        for name in _COLUMNS:
+            sort = _SORTS.get(name)
+            to = self._asked.link(self._ways, sort=sort) if sort is not None and self._ways.is_served else ""
             order = "descending" if sort == self._asked.sort else None
-            yield tag("th", inside, scope="col", aria_sort=order, class_="fig" if name in _FIGURES else None)
+            yield tag("th", link(name, to), scope="col", aria_sort=order, class_="fig" if name in _FIGURES else None)
 
     def _row(self, row: Family) -> Markup:
         info, held = row.info, self._held(row)
         known = self._known.get(info.id) or self._glance(info)
-        title = info.title or known.title or next((each.title for each in held if each.title), "")
-        inside = [self._link(info, title)]
+        title = next(filter(None, map(self._title, (info, *row.folded))), known.title)
+        inside = [link(title or info.id, self._ways.session(info.id))]
         if failed := sum(each.failed for each in held):
             inside.append(tag("span", text(counted(failed, "failed call")), class_="badge bad"))
         if any(each.is_damaged for each in held):
             inside.append(tag("span", text("damaged"), class_="badge bad"))
         if row.folded:
-            more = tag("summary", text(f"{len(row.folded):,} more: forks, subagents"))
-            inside.append(tag("details", more, tag("ul", *self._tree(row), class_="tree")))
+            tree = tag("ul", *self._tree(row), class_="tree")
+            inside.append(folded(f"{len(row.folded):,} more: forks, subagents", tree))
         folder = known.facts.folder
         project = "/".join(folder.replace("\\", "/").rstrip("/").split("/")[-2:])
         tokens, cost = _bill_words(held)
@@ -371,29 +349,20 @@ class _Table:
             return KnownSession(facts=facts_known(self._store, info.id), title=first_words(self._store, info.id))
         return KnownSession()
 
-    def _link(self, info: SessionInfo, title: str) -> Markup:
-        return tag("a", text(title or info.id, one_line=True), href=self._ways.session(info.id))
-
     def _tree(self, row: Family) -> Iterator[Markup]:
         """The sessions of a family, each below the one that it comes from."""
         placed = _below(row)
         most = _ROWS if self._ways.is_served else len(placed)
         for depth, info in placed[:most]:
             known = self._known.get(info.id)
-            title = info.title or (known.title if known else "")
             kind = f"fork at {info.parent_records:,}" if info.parent_records else "subagent" if info.parent else "first"
             tokens, cost = _bill_words([known] if known else [])
             words = " · ".join(filter(None, (kind, ago(info.updated), tokens and f"{tokens} tokens", cost)))
-            here = text(title or info.id, one_line=True) if info is row.info else self._link(info, title)
+            here = link(self._title(info) or info.id, "" if info is row.info else self._ways.session(info.id))
             level = f"d{min(depth, _DEEPEST)}"
             yield tag("li", here, text(" "), tag("span", text(words), class_="small"), class_=level)
         if len(placed) > most:
-            to = self._ways.sessions(family=seen(row.info.id))
-            yield tag("li", tag("a", text(f"all {len(placed):,} sessions"), href=to))
-
-
-def _updated(row: Family) -> str:
-    return row.updated
+            yield tag("li", link(f"all {len(placed):,} sessions", self._ways.sessions(family=seen(row.info.id))))
 
 
 def _bill_words(held: Sequence[KnownSession]) -> tuple[str, str]:
@@ -401,7 +370,7 @@ def _bill_words(held: Sequence[KnownSession]) -> tuple[str, str]:
     if not held:
         return _COUNTING, _COUNTING
     bill = added(each.bills for each in held)
-    return spent(bill)[:2] if bill else ("", "")
+    return amounts(bill) if bill else ("", "")
 
 
 def _below(row: Family) -> list[tuple[int, SessionInfo]]:

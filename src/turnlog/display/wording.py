@@ -42,6 +42,12 @@ def at_least(usage: Usage, tokens: int, *, short: bool = False) -> str:
     return f"{'>' if usage.incomplete else ''}{_in_thousands(tokens) if short else f'{tokens:,}'}"
 
 
+def amounts(bills: Bills) -> tuple[str, str]:
+    """Tokens and cost in few characters: `25.7M`, `$1.20`."""
+    usage = total_usage(bills)
+    return at_least(usage, usage.input + usage.output, short=True), dollars(total_cost(bills), digits=2)
+
+
 def _in_thousands(tokens: int) -> str:
     if tokens < 1_000:
         return str(tokens)
