@@ -17,6 +17,11 @@ def wrong(words: str) -> Markup:
     return line(words, kind="badge bad")
 
 
+def badge(words: str, kind: str) -> Markup:
+    """A word or two in a frame, whose colour is that of their kind."""
+    return tag("span", text(words, one_line=True), class_=f"badge {kind}")
+
+
 def link(words: str, to: str, **attributes: str) -> Markup:
     """A link, or its words alone if it leads nowhere."""
     inside = text(words, one_line=True)

@@ -24,7 +24,7 @@ from ..stores.labels import OF_TRANSPORT
 from .escapes import Markup, end, join, start, tag, text
 from .frame import Ways, foot, head, opening
 from .listing import Known, KnownSession, Listing, facts_known, is_in_folder
-from .pieces import field, folded, line, link, turning, wrong
+from .pieces import badge, field, folded, line, link, turning, wrong
 from .search_hits import hits, when
 from .wording import amounts
 
@@ -321,9 +321,9 @@ class _Table:
         title = next(filter(None, map(self._title, (info, *row.folded))), known.title)
         inside = [link(title or info.id, self._ways.session(info.id))]
         if failed := sum(each.failed for each in held):
-            inside.append(tag("span", text(counted(failed, "failed call")), class_="badge bad"))
+            inside.append(badge(counted(failed, "failed call"), "bad"))
         if any(each.is_damaged for each in held):
-            inside.append(tag("span", text("damaged"), class_="badge bad"))
+            inside.append(badge("damaged", "bad"))
         if row.folded:
             tree = tag("ul", *self._tree(row), class_="tree")
             inside.append(folded(f"{len(row.folded):,} more: forks, subagents", tree))
