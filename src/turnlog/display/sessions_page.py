@@ -346,7 +346,8 @@ class _Table:
     def _glance(self, info: SessionInfo) -> KnownSession:
         """What can be shown at once of a session that is not read yet."""
         with suppress(SessionNotFound):  # deleted just now
-            return KnownSession(facts=facts_known(self._store, info.id), title=first_words(self._store, info.id))
+            title = info.title or first_words(self._store, info.id)
+            return KnownSession(facts=facts_known(self._store, info.id), title=title)
         return KnownSession()
 
     def _tree(self, row: Family) -> Iterator[Markup]:
