@@ -28,7 +28,7 @@ _SERVED_TAGS = frozenset(
 _SERVED_ATTRIBUTES = frozenset(
     "rel method action role placeholder size list autocomplete inputmode checked selected disabled scope colspan "
     "viewbox preserveaspectratio width height x y aria-live aria-controls aria-sort aria-hidden data-hits data-label "
-    "defer tabindex".split()
+    "data-again defer tabindex".split()
 )
 _PLACE = re.compile(r"/(?:[?#].*)?|/s/[^/?#]+(?:\?at=\d+)?(?:#r\d+)?|/figures(?:\?.*)?|/hits|/assets/page\.(?:css|js)")
 _APART = frozenset(

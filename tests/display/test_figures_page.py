@@ -88,7 +88,7 @@ def test_calls_without_texts_are_the_same_calls(history: History) -> None:
 @given(stores(), st.sampled_from(["2026-02-01", "2026-02-03"]))
 def test_days_part_what_was_billed(store: Store, day: str) -> None:
     """What was billed on a day is in neither or both of two spans that meet there."""
-    before = [known.days for known in Listing(store).known(store.sessions()).values()]  # type: ignore[union-attr]
+    before = [known.days for known in Listing(store).known(store.sessions()).values()]
     spans = [
         added(bills for days in before for at, bills in days.items() if fits(at))
         for fits in (lambda at: at <= day, lambda at: at > day)

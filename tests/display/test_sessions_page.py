@@ -191,7 +191,7 @@ def test_a_thread_reads_a_large_store_and_tells_what_stops_it(monkeypatch: pytes
         listing = Listing(store)
         if fails:
             monkeypatch.setattr(store, "facts", Mock(side_effect=StoreError("the disk is gone")))
-        assert listing.known(store.sessions(), wait=False) is None
+        assert not listing.known(store.sessions(), wait=False)
         assert listing._thread is not None
         listing._thread.join(30)
         if fails:
@@ -199,7 +199,6 @@ def test_a_thread_reads_a_large_store_and_tells_what_stops_it(monkeypatch: pytes
                 listing.known(store.sessions(), wait=False)
         else:
             known = listing.known(store.sessions(), wait=False)
-            assert known is not None
             assert sum(each.failed for each in known.values())
 
 
@@ -209,11 +208,9 @@ def test_a_list_that_was_made_before_another_one_changes_nothing() -> None:
     listing = Listing(store)
     older = store.sessions()
     store.create("new")
-    known = listing.known(store.sessions())
-    assert known is not None
-    held = known["s1"]
-    assert listing.known(older) is not None
-    assert (listing.known(store.sessions()) or {})["s1"] is held
+    held = listing.known(store.sessions())["s1"]
+    listing.known(older)
+    assert listing.known(store.sessions())["s1"] is held
 
 
 def test_a_large_family_leads_to_a_list_of_its_own() -> None:
@@ -259,3 +256,12 @@ def test_a_session_that_nobody_named_has_its_first_words() -> None:
     store.create("a")
     store.append("a", [Draft(MessageRecord(Message("user", (Text("Please mend the login of the site."),))))])
     assert "Please mend the login of the site." in page_of(store, {}).text
+
+
+def test_a_family_has_the_title_of_any_of_its_sessions() -> None:
+    """A session that begins with a command is listed by its id, though its fork has a title."""
+    store = MemoryStore()
+    store.create("head")
+    store.create("agent", parent="head", title="Mend the login")
+    page = page_of(store, {})
+    assert page.text.count("Mend the login") == 2

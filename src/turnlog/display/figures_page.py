@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from urllib.parse import urlencode
 
-from msgspec import Struct
-
 from .._platform.times import since, until
 from .._platform.units import counted
-from ..log.bills import Bills, added, total_usage
+from ..log.bills import Bills, added
 from ..log.store import Store
 from ..models.pricing import total_cost
 from .charts import Series, bar, columns
 from .escapes import Markup, end, join, start, tag, text
-from .frame import Ways, framed
+from .frame import Ways, foot, head, opening
 from .listing import KnownSession, Listing, ToolTally, day_of
-from .pieces import field, folded, line, link, table, wrong
-from .sessions_page import Filters, seen, shortfalls
+from .pieces import folded, line, link, table, wrong
+from .sessions_page import Query, cached_share, seen, span_fields, totals
 from .wording import amounts
 
 _DAYS = 30
@@ -28,97 +26,55 @@ _ROWS = 25
 """Rows of a table; what the others cost is their sum."""
 
 
-class _Figures(Struct, frozen=True):
-    """The bills by day, model, project and agent, and the tools by name."""
-
-    days: dict[str, Bills]
-    models: dict[str, Bills]
-    projects: dict[str, Bills]
-    agents: dict[str, Bills]
-    tools: dict[str, ToolTally]
+_Sums = dict[str, dict[str, Bills]]
 
 
 def figures_page(
     store: Store, query: Mapping[str, str], ways: Ways, listing: Listing | None = None
 ) -> Iterator[Markup]:
     """The figures of the days that a query asks for (`since`, `until`; `all`: draw all days), in chunks of markup."""
-    filters, mistakes = Filters.of({name: query[name] for name in ("since", "until") if name in query})
-    infos = store.sessions()
-    listing = listing or Listing(store)
-    known = listing.with_calls(infos)
-    first = day_of(since(filters.since)) if filters.since else ""
-    last = day_of(until(filters.until)) if filters.until else "~"
-    figures = listing.remembered(known, ("figures", first, last), lambda: _read(known.values(), first, last))
-    asked = {"since": filters.since, "until": filters.until}
-    inside = _figures(figures, known.values(), mistakes, ways, asked, draws_all=bool(query.get("all")))
-    return framed("Figures", ways, inside, kind="figures", here="Figures")
-
-
-def _figures(
-    figures: _Figures,
-    known: Collection[KnownSession],
-    mistakes: Iterable[str],
-    ways: Ways,
-    asked: dict[str, str],
-    *,
-    draws_all: bool,
-) -> Iterator[Markup]:
+    asked, mistakes = Query.of({name: query[name] for name in ("since", "until") if name in query})
+    known = (listing or Listing(store)).with_calls(store.sessions())
+    first = day_of(since(asked.since)) if asked.since else ""
+    last = day_of(until(asked.until)) if asked.until else "~"
+    sums, tools = _read(known.values(), first, last)
+    yield head("Figures", ways)
+    yield from opening(ways, here="Figures")
+    yield start("main", class_="figures")
     yield tag("h1", text("Figures"))
     if ways.is_served:
-        yield start("form", method="get", action=ways.figures(), class_="find")
-        for name, value in asked.items():
-            yield field(name.capitalize(), name, value, placeholder="30d, 2026-01-31", size="12")
-        yield tag("button", text("Show"), type="submit")
-        yield end("form")
-        yield from map(wrong, mistakes)
-    yield from _total(figures, known)
-    if any(figures.days):
-        yield from _days(figures.days, ways, asked, draws_all=draws_all)
-    tables = (
-        ("Model", "model", figures.models),
-        ("Project", "folder", figures.projects),
-        ("Agent", "agent", figures.agents),
-    )
-    for heading, name, bills in tables:
+        button = tag("button", text("Show"), type="submit")
+        yield tag("form", span_fields(asked), button, method="get", action=ways.figures(), class_="find")
+    yield from map(wrong, mistakes)
+    calls = counted(sum(tool.calls for tool in tools.values()), "call")
+    yield from totals(calls, added(sums["day"].values()), known.values())
+    span = {"since": asked.since, "until": asked.until}
+    if any(sums["day"]):
+        yield from _days(sums["day"], ways, span, draws_all=bool(query.get("all")))
+    for heading, name in (("Model", "model"), ("Project", "folder"), ("Agent", "agent")):
+        bills = sums[name]
         order = sorted(bills, key=lambda each: (*_weight(bills[each]), each), reverse=True)
-        yield from _section(f"{heading}s", (heading, *_HEADS), _rows(bills, order, (name,), ways, asked))
-    yield from _tools(figures.tools, ways)
+        yield from _section(f"{heading}s", (heading, *_HEADS), _rows(bills, order, (name,), ways, span))
+    yield from _tools(tools, ways)
+    yield end("main")
+    yield foot()
 
 
-def _read(known: Iterable[KnownSession], first: str, last: str) -> _Figures:
-    sums: tuple[dict[str, list[Bills]], ...] = ({}, {}, {}, {})
+def _read(known: Iterable[KnownSession], first: str, last: str) -> tuple[_Sums, dict[str, ToolTally]]:
+    """What was billed from one day to another by day, model, folder and agent, and the tools of these days."""
+    sums: dict[str, dict[str, list[Bills]]] = {"day": {}, "model": {}, "folder": {}, "agent": {}}
     tools: dict[str, ToolTally] = {}
     for each in known:
         for day, bills in each.days.items():
             if first <= day <= last:
-                sums[0].setdefault(day, []).append(bills)
-                sums[2].setdefault(each.facts.folder, []).append(bills)
-                sums[3].setdefault(each.facts.agent, []).append(bills)
+                for name, key in (("day", day), ("folder", each.facts.folder), ("agent", each.facts.agent)):
+                    sums[name].setdefault(key, []).append(bills)
                 for model, usage in bills.items():
-                    sums[1].setdefault(model, []).append({model: usage})
+                    sums["model"].setdefault(model, []).append({model: usage})
         for (day, name), tool in each.tools.items():
             if first <= day <= last:
                 tools[name] = tools.get(name, ToolTally()) + tool
-    days, models, projects, agents = ({name: added(some) for name, some in each.items()} for each in sums)
-    return _Figures(days, models, projects, agents, tools)
-
-
-def _total(figures: _Figures, known: Collection[KnownSession]) -> Iterator[Markup]:
-    """All tokens and dollars in a line, and what is not in them."""
-    bill = added(figures.days.values())
-    tokens, cost = amounts(bill)
-    cached, calls = _cached(bill), sum(tool.calls for tool in figures.tools.values())
-    words = f"{tokens} tokens, {cost}" + (f", {cached} of the input from the cache" if cached else "")
-    yield tag("p", tag("b", text(f"{words}, {counted(calls, 'call')}")), class_="total")
-    unpriced = ", ".join(name or "a model without a name" for name in total_cost(bill).unpriced)
-    notes = [*shortfalls(cost + tokens, known), *([f"no full price for {unpriced}"] if unpriced else [])]
-    yield from map(line, notes)
-
-
-def _cached(bills: Bills) -> str:
-    """How much of the input came from the cache."""
-    usage = total_usage(bills)
-    return f"{usage.cached / usage.input:.0%}" if usage.input else ""
+    return {name: {key: added(some) for key, some in each.items()} for name, each in sums.items()}, tools
 
 
 def _weight(bills: Bills) -> tuple[float, int]:
@@ -183,7 +139,7 @@ def _rows(
 
 
 def _billed(bills: Bills) -> Iterator[Markup]:
-    yield from map(text, (*amounts(bills), _cached(bills)))
+    yield from map(text, (*amounts(bills), cached_share(bills)))
 
 
 def _tools(tools: Mapping[str, ToolTally], ways: Ways) -> Iterator[Markup]:

@@ -7,19 +7,17 @@ grew, only new records are read, except for its calls, which are read again wher
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path, PurePath
 from threading import Lock, Thread
-from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from .._platform.times import local
 from ..errors import CorruptRecord, SessionNotFound, TurnlogError
 from ..log.bills import Bills, added, usage_by_model
-from ..log.records import Record
 from ..log.store import SessionFacts, SessionInfo, Store
 from ..models.pricing import total_cost
 from ..session.reader import own_calls
@@ -29,11 +27,6 @@ from ..stores.labels import facts_of
 
 _FEW = 200
 """So many sessions are read while somebody waits for a page; more are read by a thread."""
-
-_KEPT = 64
-"""So many sums over sessions are kept."""
-
-_Value = TypeVar("_Value")
 
 
 class ToolTally(Struct):
@@ -59,7 +52,6 @@ class KnownSession(Struct):
     title: str = ""
     days: dict[str, Bills] = {}
     bills: Bills = {}
-    tokens: int = 0
     cost: Decimal = Decimal(0)
     is_damaged: bool = False
     told: int = -1
@@ -73,9 +65,18 @@ class KnownSession(Struct):
         return max(self.bills, key=lambda name: (self.bills[name].input + self.bills[name].output, name), default="")
 
     @property
+    def tokens(self) -> int:
+        """All tokens that were billed."""
+        return sum(usage.input + usage.output for usage in self.bills.values())
+
+    @property
     def failed(self) -> int:
         """The number of calls that failed, as far as they were read."""
         return sum(tool.failed for tool in self.tools.values())
+
+
+Known = Mapping[str, KnownSession]
+"""What is known of sessions, by their ids."""
 
 
 class Listing:
@@ -86,15 +87,13 @@ class Listing:
         self._known: dict[str, KnownSession] = {}
         self._billed: set[int] = set()
         self._told: set[int] = set()
-        self._shown: dict[str, KnownSession] = {}
-        self._remembered: dict[Hashable, Any] = {}
         self._lock = Lock()
         self._thread: Thread | None = None
         self._error: Exception | None = None
 
-    def known(self, infos: Sequence[SessionInfo], *, wait: bool = True) -> Mapping[str, KnownSession] | None:
-        """What is known of all sessions of the store, which `infos` are. Without `wait`, None while much has yet to be
-        read, which then begins in a thread. Raises what reading in a thread raised."""
+    def known(self, infos: Sequence[SessionInfo], *, wait: bool = True) -> Known:
+        """What is known of all sessions of the store, which `infos` are. Without `wait`, nothing while much has yet to
+        be read, which then begins in a thread. Raises what reading in a thread raised."""
         behind = sum(map(self._is_behind, infos))
         if not wait and behind > _FEW:
             if error := self._error:
@@ -103,38 +102,22 @@ class Listing:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = Thread(target=self._read_all, args=(infos,), daemon=True)
                 self._thread.start()
-            return None
-        if behind or len(infos) != len(self._shown):
+            return {}
+        if behind or len(infos) != len(self._known):
             with self._lock:
                 self._read(infos)
-                self._show()
-        return self._shown
+        return self._known.copy()  # to which threads may add
 
-    def with_calls(self, infos: Sequence[SessionInfo]) -> Mapping[str, KnownSession]:
+    def with_calls(self, infos: Sequence[SessionInfo]) -> Known:
         """The same, with all calls read."""
         self.known(infos)
         by_id = {info.id: info for info in infos}
-        behind = [info for info in infos if info.id in self._shown and self._shown[info.id].told < info.records]
-        for info in _oldest_first(behind):
-            with self._lock:
-                if (known := self._known.get(info.id)) is not None:
+        for info in sorted(infos, key=_age):
+            with self._lock:  # each time, so that a page need not wait for all
+                known = self._known.get(info.id)
+                if known is not None and known.told < info.records:
                     self._read_calls(info, known, by_id)
-        if behind:
-            self._show()
-        return self._shown
-
-    def _show(self) -> None:
-        """Give pages what is known now; threads may add to it while one is written."""
-        self._shown, self._remembered = {**self._known}, {}
-
-    def remembered(self, known: Mapping[str, KnownSession] | None, key: Hashable, make: Callable[[], _Value]) -> _Value:
-        """What `make` makes of what is known, kept until that changes."""
-        held, kept = self._remembered, self._remembered.get(key)
-        if known is not self._shown or kept is None:
-            kept = make()
-            if known is self._shown and len(held) < _KEPT:
-                held[key] = kept
-        return kept
+        return self._known.copy()
 
     def _read_all(self, infos: Sequence[SessionInfo]) -> None:
         try:
@@ -153,7 +136,7 @@ class Listing:
         by_id = {info.id: info for info in infos}
         behind = [info for info in infos if self._is_behind(info)]
         facts = self.store.facts() if len(behind) > _FEW else {}
-        for info in _oldest_first(behind):
+        for info in sorted(behind, key=_age):
             with suppress(SessionNotFound):  # deleted meanwhile
                 self._known[info.id] = self._read_one(info, by_id, facts)
 
@@ -171,10 +154,10 @@ class Listing:
             usage = self.store.of_kinds(info.id, ("usage",), first=known.records + 1)
             usage = (record for record in usage if record.n <= info.records)  # it may have grown
             days = dict(known.days)
-            for day, bills in _by_day(own_usage(info, usage, by_id, self._billed, answers)).items():
-                days[day] = added([days[day], bills]) if day in days else bills
+            for record in own_usage(info, usage, by_id, self._billed, answers):
+                day = day_of(record.time)
+                days[day] = added([days.get(day, {}), usage_by_model([record])])
             known.days, known.bills = days, added(days.values())
-            known.tokens = sum(usage.input + usage.output for usage in known.bills.values())
             known.cost = total_cost(known.bills).at_least
         except CorruptRecord:
             known.is_damaged = True
@@ -236,12 +219,6 @@ def title_among(store: Store, infos: Iterable[SessionInfo]) -> str:
     return ""
 
 
-def _by_day(records: Iterable[Record]) -> dict[str, Bills]:
-    days: dict[str, list[Record]] = {}
-    for record in records:
-        days.setdefault(day_of(record.time), []).append(record)
-    return {day: usage_by_model(some) for day, some in days.items()}
-
-
-def _oldest_first(infos: Iterable[SessionInfo]) -> Iterator[SessionInfo]:
-    return iter(sorted(infos, key=lambda info: (info.created, info.id)))
+def _age(info: SessionInfo) -> tuple[str, str]:
+    """The order in which sessions are read: what several have counts in the oldest."""
+    return info.created, info.id

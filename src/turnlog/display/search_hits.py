@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from itertools import groupby
 
 from .._platform.times import ago
@@ -11,15 +12,13 @@ from ..errors import CorruptRecord, InputError, SessionNotFound
 from ..log.store import Hit, SessionInfo, Store
 from ..stores.words import Finder, parse_query
 from ..view.decisions import Rewinds
-from .escapes import Markup, end, start, tag, text
+from .escapes import Markup, tag, text
 from .frame import Ways
 from .listing import title_among
+from .pieces import line, link
 
 _NAMED = 5
 """At most so many sessions are shown because of their title or id."""
-
-_TITLES = 10_000
-"""The titles of so many sessions, the newest, are compared."""
 
 _MOST = 500
 """So many hits are looked at to find some in the sessions that were asked for."""
@@ -32,56 +31,44 @@ def hits(
     sessions with these ids."""
     if not (q := q.strip()):
         return
-    newest = store.sessions(limit=_TITLES + 1)
-    many = len(newest) > _TITLES
-    named = [info for info in newest[:_TITLES] if _is_named(info, q) and (among is None or info.id in among)]
+    by_id = {info.id: info for info in store.sessions()}
+    asked = (info for info in by_id.values() if among is None or info.id in among)
+    named = [info for info in asked if q.lower() in info.title.lower() or info.id.startswith(q)]
     if named:
-        yield start("ul", class_="named")
-        for info in named[:_NAMED]:
-            yield tag("li", _link(store, info, ways), text(" "), _when(info.updated))
-        yield end("ul")
-        if len(named) > _NAMED:
-            yield _said(f"{len(named) - _NAMED:,} more sessions are called so.")
-    if many:
-        yield _said(f"Titles of the newest {_TITLES:,} sessions were looked at, and the words of all.")
+        lines = (tag("li", _link(store, info, ways), text(" "), when(info.updated)) for info in named[:_NAMED])
+        yield tag("ul", *lines, class_="named")
+    if len(named) > _NAMED:
+        yield line(f"{len(named) - _NAMED:,} more sessions are called so.")
     try:
         terms = parse_query(q)
     except InputError:
-        yield _said("Type a word to search for: letters or digits.")
+        yield line("Type a word to search for: letters or digits.")
         return
     found = store.search(q, limit=limit + 1 if among is None else _MOST)
-    kept = [hit for hit in found if among is None or hit.session in among]
-    if not kept:
-        yield from _nothing(q, many=len(terms), is_cut=len(found) == _MOST, is_filtered=among is not None)
-        return
-    more = " or more" if len(kept) > limit else ""
+    kept = [hit for hit in found if hit.session in by_id and (among is None or hit.session in among)]
     shown = kept[:limit]
-    yield _said(f"{counted(len(shown), 'hit')}{more} in {counted(len({hit.session for hit in shown}), 'session')}")
+    if shown:
+        more = " or more" if len(kept) > limit else ""
+        yield line(f"{counted(len(shown), 'hit')}{more} in {counted(len({hit.session for hit in shown}), 'session')}")
+    else:
+        yield _nothing(q, many=len(terms), is_cut=len(found) == _MOST, is_filtered=among is not None)
     finder = Finder(terms)
     for name, some in groupby(shown, key=lambda hit: hit.session):
-        try:
-            info, rewinds = store.info(name), Rewinds.of(store.of_kinds(name, ("decision",)))
-        except (SessionNotFound, CorruptRecord):  # deleted meanwhile, or damaged
-            info, rewinds = SessionInfo(name, name, "", "", 0, 0), Rewinds()
-        yield start("div", class_="found")
-        yield tag("h2", _link(store, info, ways), _when(info.updated))
-        yield start("ul")
-        for hit in some:
-            yield _hit(hit, finder, rewinds.by(hit.record), ways)
-        yield end("ul")
-        yield end("div")
-
-
-def _is_named(info: SessionInfo, q: str) -> bool:
-    return q.lower() in info.title.lower() or info.id.startswith(q)
+        rewinds = Rewinds()
+        with suppress(SessionNotFound, CorruptRecord):  # deleted meanwhile, or damaged
+            rewinds = Rewinds.of(store.of_kinds(name, ("decision",)))
+        title = tag("h2", _link(store, by_id[name], ways), when(by_id[name].updated))
+        lines = (_hit(hit, finder, rewinds.by(hit.record), ways) for hit in some)
+        yield tag("div", title, tag("ul", *lines), class_="found")
 
 
 def _link(store: Store, info: SessionInfo, ways: Ways) -> Markup:
-    return tag("a", text(title_among(store, [info]) or info.id, one_line=True), href=ways.session(info.id))
+    return link(title_among(store, [info]) or info.id, ways.session(info.id))
 
 
-def _when(time: str) -> Markup:
-    return tag("time", text(ago(time)), title=time)
+def when(time: str) -> Markup:
+    """A recorded time in a word or two."""
+    return tag("time", text(ago(time)), datetime=time, title=time)
 
 
 def _hit(hit: Hit, finder: Finder, taken_back: int, ways: Ways) -> Markup:
@@ -104,15 +91,11 @@ def _marked(hit: Hit, finder: Finder) -> Iterator[Markup]:
     yield text(snippet[position:], one_line=True)
 
 
-def _nothing(q: str, *, many: int, is_cut: bool, is_filtered: bool) -> Iterator[Markup]:
+def _nothing(q: str, *, many: int, is_cut: bool, is_filtered: bool) -> Markup:
     """What to try if nothing was found."""
     tries = ["fewer words, as a record has to contain all of them"] if many > 1 else []
     tries += ["without quotes"] if '"' in q else []
     tries += [f"the beginning of a word: {q.split()[-1][:4]}*"] if "*" not in q else []
     tries += ["without filters"] if is_filtered else []
     first = f"Nothing in the first {_MOST} hits is in these sessions." if is_cut else "Nothing found."
-    yield _said(f"{first} Try {'; '.join(tries)}." if tries else first)
-
-
-def _said(words: str) -> Markup:
-    return tag("p", text(words, one_line=True), class_="small")
+    return line(f"{first} Try {'; '.join(tries)}." if tries else first)
