@@ -18,11 +18,15 @@ from .._platform.units import counted
 from ..errors import InputError
 from ..log.messages import media_parts, text_of
 from ..log.store import Problem, SessionInfo, Store
+from ..memory import Memory
+from ..memory.fold import KINDS
 from ..redaction.store import as_kept
 from ..session.titles import shown_title
 from ..stores.billing import with_subagents
 from ..stores.labels import facts_of
 from ..stores.subagents import descendants
+from ..summarize.failures import REFUSED
+from ..view.file_edits import about_call
 from ..view.program_prefaces import request_in
 from ..view.turns import turn_spans
 from .conversation import ConversationWriter
@@ -49,7 +53,10 @@ _PROMPTS = 100
 """How many prompts before and after the record that is shown the list of prompts has."""
 
 _BILLED = 20_000
-"""Of a longer session, only the page of its requests tells what it cost: adding up takes longer than its first page."""
+"""Of a longer session, what it cost and which calls failed is not on its page: that takes too long."""
+
+_WIDTH = 120
+"""Characters of a prompt or a call in a list."""
 
 _BEGINNING = 60
 """How many of the first records are searched for an image, which a path begins with."""
@@ -307,7 +314,7 @@ def _prompts(store: Any, session_id: str, records: int) -> tuple[int, ...]:
 
 
 def rail(store: Store, session_id: str, ways: Ways, at: int = 0) -> Iterator[Markup]:
-    """The user's prompts around record `at`, as links. Raises as `session_page`."""
+    """The user's prompts around record `at`, and the calls that failed, as links. Raises as `session_page`."""
     info = store.info(session_id)
     kept: Any = store
     starts = _prompts(kept, info.id, info.records)
@@ -325,11 +332,28 @@ def rail(store: Store, session_id: str, ways: Ways, at: int = 0) -> Iterator[Mar
     yield end("ol")
     if past < len(starts):
         yield tag("p", tag("a", text(f"{len(starts) - past:,} later"), href=ways.session(info.id, starts[past])))
+    if info.records <= _BILLED:
+        yield from _failed(store, info, ways)
+
+
+def _failed(store: Store, info: SessionInfo, ways: Ways) -> Iterator[Markup]:
+    """The calls that failed, as `turnlog errors` has them, as links."""
+    calls = Memory.of(list(store.of_kinds(info.id, KINDS))).failed_calls
+    failed = [one for one in calls if one.fixed or not (one.outcome == "canceled" or one.said.startswith(REFUSED))]
+    if not failed:
+        return
+    yield tag("p", text(counted(len(failed), "failed call")), class_="small")
+    yield start("ol")
+    for call in failed[-_PROMPTS:]:
+        fate = f"fixed at {call.fixed}" if call.fixed else ""
+        words = " · ".join(filter(None, (f"{call.call.name} {about_call(call.call)[0]}"[:_WIDTH], fate)))
+        yield tag("li", tag("a", text(words, one_line=True), href=ways.session(info.id, call.record)), dir="auto")
+    yield end("ol")
 
 
 def _prompt(store: Store, session_id: str, n: int) -> str:
     """The words that began a turn with record `n`."""
     for record in islice(store.read(session_id, first=n, last=n + 4), 4):
         if record.message is not None and record.message.role == "user":
-            return " ".join(request_in(text_of(record.message))[1][:400].split())[:120]
+            return " ".join(request_in(text_of(record.message))[1][:400].split())[:_WIDTH]
     return ""
