@@ -135,3 +135,16 @@ def test_hostile_records_stay_small() -> None:
     assert walked(store, "every") == [*range(1, store.info("every").records + 1)]
     last = store.info("every").records - 1
     assert "x" * 10**7 in "".join(page.record_page(store, "every", last, SERVED))
+
+
+def test_failed_calls_are_beside_the_talk() -> None:
+    """Who looks for what went wrong reads the whole talk; or the list is not what `turnlog errors` tells."""
+    store = long_session(1)
+    call = Message("assistant", (ToolCall("bad", "run", {"command": "make"}),))
+    result = ToolResult("bad", "run", (Text("Exit code 2"),), "failed")
+    store.append("s", [Draft(MessageRecord(call)), Draft(MessageRecord(Message("user", (result,))))])
+    html = "".join(page.rail(store, "s", SERVED))
+    at = store.info("s").records - 1
+    assert html.endswith(
+        f'<p class="small">1 failed call</p><ol><li dir="auto"><a href="/s/s?at={at}#r{at}">run make</a></li></ol>'
+    )
