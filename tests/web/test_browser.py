@@ -25,7 +25,7 @@ from turnlog.log.store import Store
 from turnlog.stores import open_store
 from turnlog.testing.hostile import hostile_session
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 web = pytest.importorskip("turnlog.web.app")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
