@@ -128,7 +128,7 @@ class ConversationWriter:
             words = text(f"{len(more):,} more parts of record {told.n}")
             yield tag("p", tag("a", words, href=self._ways.part(self._id, "r", told.n)), class_="rest")
         if not speaks:
-            yield self._line([text("calls")], [], told, "event log")
+            yield self._line([text(told.kind)], [], told, "event log")
 
     def _words(self, item: TalkItem, told: Description, *, headed: bool) -> Markup:
         name = "You" if item.kind == "user" else self._talk.speaker
