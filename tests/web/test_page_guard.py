@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("uvicorn", reason="uvicorn is not installed: no page is served")
 
 from serving import COOKIE, OURS, PORT, TOKEN, Answered, ask
+from turnlog.errors import BudgetError
 from turnlog.log.messages import Message, Text
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft
@@ -201,6 +202,17 @@ def test_an_error_shows_nothing_of_the_program(
     answer = ask(app, "/s/s1")
     assert answer.status == 500 and "ann" not in answer.text and "Zero" not in answer.text
     assert "ZeroDivisionError" in caplog.text and "\x1b" not in caplog.text
+
+
+def test_a_request_that_cannot_fit_is_told(app: Guard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks for such a request learns that turnlog failed, not what does not fit."""
+
+    def fails(*given: object) -> None:
+        raise BudgetError(1_000, {"tools": 2_000})
+
+    monkeypatch.setattr("turnlog.web.app.past_request.past_request", fails)
+    answer = ask(app, "/s/s1/requests/1/body")
+    assert answer.status == 400 and "tools 2,000" in answer.text
 
 
 def test_what_fails_later_is_said_on_the_page(app: Guard, monkeypatch: pytest.MonkeyPatch) -> None:

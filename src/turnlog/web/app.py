@@ -25,7 +25,7 @@ from ..display import changes, figures_page, page, past_request, request_page, s
 from ..display.escapes import Markup, end, join, start, tag, text
 from ..display.frame import Ways, asset, foot, head, opening
 from ..display.listing import Listing
-from ..errors import BlobMissing, InputError, SessionNotFound, TurnlogError
+from ..errors import BlobMissing, BudgetError, InputError, SessionNotFound, TurnlogError
 from ..export.formats import FORMATS
 from ..export.trajectory_page import as_trajectory
 from ..log.store import Problem, Store
@@ -96,7 +96,7 @@ class ServedPages:
             return _error(404, "There is no such session", "It may have been deleted, or be in another store.")
         except BlobMissing as error:
             return _error(404, "Not there", str(error))
-        except InputError as error:
+        except (InputError, BudgetError) as error:
             return _error(400, "This cannot be shown", str(error))
         except TurnlogError as error:
             return _error(500, "This cannot be shown", str(error))
