@@ -235,7 +235,7 @@ def _form(
     agents, models, labels, folders = offered
     set_filters = [(name, value) for name, value in asdict(filters).items() if value]
     yield start("form", method="get", action=ways.sessions(), class_="find", role="search")
-    live = {"data_hits": "/hits", "aria_controls": "hits", "autocomplete": "off"}
+    live = {"data_hits": f"{ways.root}/hits", "aria_controls": "hits", "autocomplete": "off"}
     yield field("Search", "q", asked.q, type="search", placeholder="words, “phrases”, begin*", size="40", **live)
     yield start("details", open="" if set_filters or asked.group else None)
     yield tag("summary", text("Filters"))
