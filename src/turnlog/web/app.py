@@ -7,6 +7,8 @@ says so, without anything of the program.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -31,6 +33,7 @@ from ..export.trajectory_page import as_trajectory
 from ..log.store import Problem, Store
 from ..session.reader import SessionLog
 from ..tokens.dimensions import image_type
+from .connections import Connection, tell_once
 from .guard import Guard, Receive, Scope, Send, root_of
 from .live import Live
 
@@ -191,7 +194,10 @@ class PageServer(uvicorn.Server):
     def __init__(self, store: Store, token: str, at: socket.socket) -> None:
         self._pages, self._at = ServedPages(store, root_of(token)), at
         app = Guard(self._pages, token, at.getsockname()[1])
-        config = uvicorn.Config(app, loop="asyncio", http="h11", ws="none", lifespan="off", log_config=None)
+        config = uvicorn.Config(app, loop="asyncio", http=Connection, ws="none", lifespan="off", log_config=None)
+        # What others send is not logged. So few are let in at a time that those who wait too long can make room first.
+        logging.getLogger("uvicorn.error").setLevel("ERROR")
+        config.backlog = 32
         config.server_header = config.date_header = config.access_log = False
         config.timeout_graceful_shutdown = 2
         super().__init__(config)
@@ -199,6 +205,11 @@ class PageServer(uvicorn.Server):
     def serve_pages(self) -> None:
         """Serve until a signal or `should_exit` ends it."""
         self.run(sockets=[self._at])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to take connections."""
+        tell_once(asyncio.get_running_loop())
+        await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop, without waiting for viewers."""
