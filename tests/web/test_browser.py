@@ -21,7 +21,8 @@ from turnlog.display.page import shows_images
 from turnlog.display.past_request import requests_of
 from turnlog.importers.sync.session import sync_session
 from turnlog.log.messages import Message, Text, ToolCall
-from turnlog.log.store import Store
+from turnlog.log.records import MessageRecord
+from turnlog.log.store import Draft, Store
 from turnlog.stores import open_store
 from turnlog.testing.hostile import hostile_session
 from turnlog.web.guard import root_of
@@ -193,4 +194,17 @@ def test_enter_opens_the_hit_of_these_words(address: str, opened: Any) -> None:
     looked.view.wait_for_url("**/s/compacted?at=*")
     number = looked.view.url.rpartition("#")[2]
     assert "Part 5 is done." in looked.view.locator(f"#{number}").inner_text()
+    looked.context.close()
+
+
+def test_prompts_come_after_a_long_sleep(store: Store, address: str, opened: Any) -> None:
+    """A page that missed more records than are sent at once keeps its old list of prompts."""
+    store.create("slept")
+    store.append("slept", [Draft(MessageRecord(Message("user", (Text("the first prompt"),))))])
+    looked = Looked(opened, address, 1_600, "light")
+    looked.view.goto(address + SERVED.session("slept"))
+    looked.view.locator(".rail a[data-n]").first.wait_for()
+    said = [Draft(MessageRecord(Message("user" if n == 600 else "assistant", (Text("more"),)))) for n in range(601)]
+    store.append("slept", said)
+    looked.view.locator('.rail a[data-n="602"]').wait_for()
     looked.context.close()
