@@ -167,7 +167,7 @@ class ServedPages:
     def _error(self, status: int, title: str, said: str) -> Response:
         """A page that says why there is nothing."""
         back = tag("p", tag("a", text("All sessions"), href=self._ways.sessions()))
-        markup = join(framed(title, self._ways, [tag("h1", text(title)), tag("p", text(said)), back]))
+        markup = join([*framed(title, self._ways, [tag("h1", text(title)), tag("p", text(said)), back])])
         return Response(markup.encode("utf-8", "replace"), status, headers={"content-type": _HTML})
 
 
