@@ -29,6 +29,7 @@ from turnlog.log.store import Draft, Store
 from turnlog.stores import open_store
 from turnlog.stores.wrapper import StoreWrapper
 from turnlog.web.app import PageServer, listening
+from turnlog.web.guard import root_of
 
 ASSETS = Path(__file__).parent.parent / "docs/assets"
 MODEL = "claude-sonnet-4-5"
@@ -150,7 +151,7 @@ def main() -> None:
         server = PageServer(store, "secret", at)
         serving = threading.Thread(target=server.serve_pages, daemon=True)
         serving.start()
-        address = f"http://127.0.0.1:{at.getsockname()[1]}"
+        address = f"http://127.0.0.1:{at.getsockname()[1]}{root_of('secret')}"
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
             for name, page, width, height, scheme in pictures(store):

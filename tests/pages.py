@@ -30,7 +30,9 @@ _SERVED_ATTRIBUTES = frozenset(
     "viewbox preserveaspectratio width height x y aria-live aria-controls aria-sort aria-hidden data-hits data-label "
     "data-again defer tabindex".split()
 )
-_PLACE = re.compile(r"/(?:[?#].*)?|/s/[^/?#]+(?:\?at=\d+)?(?:#r\d+)?|/figures(?:\?.*)?|/hits|/assets/page\.(?:css|js)")
+_PLACE = re.compile(
+    r"/(?:[?#].*)?|/s/[^/?#]+(?:\?at=\d+)?(?:#r\d+)?|/figures(?:\?.*)?|/hits|/assets/page\.(?:css|js)|/favicon\.ico"
+)
 _APART = frozenset(
     {"br", "p", "li", "td", "th", "pre", "h1", "h2", "h3", "h4", "h5", "h6", "div", "article", "summary", "footer"}
 )

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from turnlog.log.store import Store
+from turnlog.web.guard import root_of
 
 PORT, TOKEN = 7333, "a-token-of-tests-that-is-long-enough-000"
+ROOT = root_of(TOKEN)
 COOKIE = f"turnlog-{PORT}={TOKEN}"
 OURS = {"host": f"127.0.0.1:{PORT}", "cookie": COOKIE}
 """What a browser sends that is logged in."""
@@ -31,9 +33,11 @@ class Answered(NamedTuple):
         return self.body.decode("utf-8")
 
 
-def ask(app: Any, target: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> Answered:
-    """What an ASGI application answers to a request whose target is sent byte for byte."""
-    path, _, query = target.partition("?")
+def ask(
+    app: Any, target: str, headers: Mapping[str, str] | None = None, method: str = "GET", root: str = ROOT
+) -> Answered:
+    """What an ASGI application answers to a request whose target is sent byte for byte below its root."""
+    path, _, query = (root + target).partition("?")
     given = OURS if headers is None else headers
     scope = {
         "type": "http", "method": method, "raw_path": path.encode("latin-1"), "query_string": query.encode("latin-1"),
@@ -74,7 +78,7 @@ def served(store: Store, port: int = 0) -> Iterator[tuple[Any, int]]:
 def fetch(port: int, target: str, **headers: str) -> http.client.HTTPResponse:
     """The answer of a server to a browser that is logged in; its body can be read on."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-    connection.request("GET", target, headers={"Cookie": f"turnlog-{port}={TOKEN}", **headers})
+    connection.request("GET", ROOT + target, headers={"Cookie": f"turnlog-{port}={TOKEN}", **headers})
     return connection.getresponse()
 
 

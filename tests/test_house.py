@@ -54,6 +54,7 @@ ALONE = {
     "importers.codex_exec": "one file for each format, which the catalog names; its words are the runner's too",
     "importers.gemini_stream": "one file for each format, which the catalog names; its words are the runner's too",
     "importers.sync.own_records": "with the session over 600 lines",
+    "web.connections": "connections of whoever may connect, below all requests",
     "web.live": "events, which only the event loop sends, apart from the pages that threads make",
     "mcp.install": "what programs need, apart from what runs; loaded only where the command is",
     "memory.resolve": "with the fold over 600 lines",

@@ -27,6 +27,7 @@ from turnlog.log.records import MessageRecord, UsageRecord
 from turnlog.log.store import Draft
 from turnlog.log.usage import Usage
 from turnlog.stores import open_store
+from turnlog.web.guard import root_of
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _RECORD = re.compile(r'id=\\"r(\d+)\\"')
@@ -39,11 +40,12 @@ class Server(NamedTuple):
     process: subprocess.Popen[str]
     port: int
     cookie: str
+    root: str
 
     def get(self, path: str) -> HTTPResponse:
         """An answer; its body can be read on."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=120)
-        connection.request("GET", path, headers={"Cookie": self.cookie})
+        connection.request("GET", self.root + path, headers={"Cookie": self.cookie})
         return connection.getresponse()
 
     @property
@@ -70,7 +72,7 @@ def serving(folder: Path) -> Iterator[Server]:
             assert process.stdout is not None
             url = urlsplit(process.stdout.readline().strip())
             token = url.query.removeprefix("token=")
-            yield Server(process, url.port or 0, f"turnlog-{url.port}={token}")
+            yield Server(process, url.port or 0, f"turnlog-{url.port}={token}", root_of(token))
         finally:
             process.kill()
 

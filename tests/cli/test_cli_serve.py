@@ -47,6 +47,7 @@ def running(tmp_path: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str]
 def got(url: str, path: str = "", cookie: str = "") -> Any:
     """The answer at an address; with the token in it, without a path."""
     parts = urlsplit(url)
+    path = path and parts.path.rstrip("/") + path
     connection = HTTPConnection(parts.netloc, timeout=30)
     connection.request("GET", path or f"{parts.path}?{parts.query}", headers={"Cookie": cookie} if cookie else {})
     return connection.getresponse()

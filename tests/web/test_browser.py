@@ -21,9 +21,11 @@ from turnlog.display.page import shows_images
 from turnlog.display.past_request import requests_of
 from turnlog.importers.sync.session import sync_session
 from turnlog.log.messages import Message, Text, ToolCall
-from turnlog.log.store import Store
+from turnlog.log.records import MessageRecord
+from turnlog.log.store import Draft, Store
 from turnlog.stores import open_store
 from turnlog.testing.hostile import hostile_session
+from turnlog.web.guard import root_of
 
 pytestmark = [pytest.mark.clients, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 web = pytest.importorskip("turnlog.web.app")
@@ -74,7 +76,7 @@ def address(store: Store) -> Iterator[str]:
     server = web.PageServer(store, "secret", socket)
     thread = threading.Thread(target=server.serve_pages, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{socket.getsockname()[1]}"
+    yield f"http://127.0.0.1:{socket.getsockname()[1]}{root_of('secret')}"
     server.should_exit = True
     thread.join(10)
 
@@ -176,4 +178,33 @@ def test_every_control_works(store: Store, address: str, opened: Any) -> None:
         for box in view.locator("input[type=checkbox]:visible").all():
             box.check()
         assert looked.wrong == []
+    looked.context.close()
+
+
+def test_enter_opens_the_hit_of_these_words(address: str, opened: Any) -> None:
+    """Enter in the palette opens the heading above the hit, or what was found for the words typed before."""
+    looked = Looked(opened, address, 1_600, "light")
+    looked.view.goto(address + SERVED.part("compacted", "requests"))
+    looked.view.keyboard.press("Control+k")
+    looked.view.keyboard.type('"part 3 is done"')
+    looked.view.locator(".palette .hits:not([aria-busy]) li").first.wait_for()
+    looked.view.keyboard.press("Control+a")
+    looked.view.keyboard.type('"Part 5 is done"')
+    looked.view.keyboard.press("Enter")
+    looked.view.wait_for_url("**/s/compacted?at=*")
+    number = looked.view.url.rpartition("#")[2]
+    assert "Part 5 is done." in looked.view.locator(f"#{number}").inner_text()
+    looked.context.close()
+
+
+def test_prompts_come_after_a_long_sleep(store: Store, address: str, opened: Any) -> None:
+    """A page that missed more records than are sent at once keeps its old list of prompts."""
+    store.create("slept")
+    store.append("slept", [Draft(MessageRecord(Message("user", (Text("the first prompt"),))))])
+    looked = Looked(opened, address, 1_600, "light")
+    looked.view.goto(address + SERVED.session("slept"))
+    looked.view.locator(".rail a[data-n]").first.wait_for()
+    said = [Draft(MessageRecord(Message("user" if n == 600 else "assistant", (Text("more"),)))) for n in range(601)]
+    store.append("slept", said)
+    looked.view.locator('.rail a[data-n="602"]').wait_for()
     looked.context.close()

@@ -10,7 +10,8 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="uvicorn is not installed: no page is served")
 
-from serving import COOKIE, OURS, PORT, TOKEN, Answered, ask
+from serving import COOKIE, OURS, PORT, ROOT, TOKEN, Answered, ask
+from turnlog.errors import BudgetError
 from turnlog.log.messages import Message, Text
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft
@@ -46,7 +47,7 @@ def a_store() -> MemoryStore:
 @pytest.fixture(name="app")
 def an_app(store: MemoryStore) -> Guard:
     """Its pages behind their guard."""
-    return Guard(ServedPages(store), TOKEN, PORT)
+    return Guard(ServedPages(store, ROOT), TOKEN, PORT)
 
 
 def refused(answer: Answered) -> bool:
@@ -58,16 +59,16 @@ def refused(answer: Answered) -> bool:
 def test_the_token_becomes_a_cookie(app: Guard) -> None:
     """The token stays in the address, where it is copied and shown, or the cookie can be read by scripts."""
     answer = ask(app, f"/s/s1?at=1&token={TOKEN}", HOST)
-    assert (answer.status, answer.headers["location"]) == (303, "/s/s1?at=1")
+    assert (answer.status, answer.headers["location"]) == (303, f"{ROOT}/s/s1?at=1")
     value, *rest = answer.headers["set-cookie"].split("; ")
-    assert value == COOKIE and {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(rest)
+    assert value == COOKIE and {"HttpOnly", "SameSite=Strict", f"Path={ROOT}/"} <= set(rest)
     assert ask(app, "/s/s1?at=1", {**HOST, "cookie": value}).status == 200
 
 
 def test_a_link_of_another_site_with_the_token_opens_the_page(app: Guard) -> None:
     """The link of a terminal in a browser leads to a refusal: the redirect would still be the other site's."""
     answer = ask(app, f"/?token={TOKEN}", {**HOST, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"})
-    assert (answer.status, answer.headers["refresh"]) == (200, "0;url=/")
+    assert (answer.status, answer.headers["refresh"]) == (200, f"0;url={ROOT}/")
 
 
 @pytest.mark.parametrize(
@@ -75,8 +76,21 @@ def test_a_link_of_another_site_with_the_token_opens_the_page(app: Guard) -> Non
 )
 def test_a_redirect_stays_here(app: Guard, path: str) -> None:
     """An address with the token leads to another server, or writes a header."""
-    place = ask(app, f"{path}?token={TOKEN}", HOST).headers["location"]
-    assert place.startswith("/") and not place.startswith(("//", "/\\")) and "\r" not in place
+    for root in (ROOT, ""):
+        assert ask(app, f"{path}?token={TOKEN}", HOST, root=root).headers["location"] == ROOT + path
+
+
+@pytest.mark.parametrize("root", ["", "/", ROOT[:-1], ROOT + "0", "/x" + ROOT, "/" + ROOT, ROOT.replace("/", "/%2e/")])
+def test_only_who_knows_the_path_is_answered(app: Guard, root: str) -> None:
+    """The cookie is for a path that another server of this machine can find out, and have browsers send it."""
+    for more in ({}, {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}):
+        answer = ask(app, "/s/s1", {**OURS, **more}, root=root)
+        assert refused(answer) and ROOT not in answer.text.replace(root, "") and ROOT not in str(answer.headers)
+
+
+def test_a_whole_address_in_place_of_a_path_is_refused(app: Guard) -> None:
+    """A proxy's form of a request is answered with a page that does not say what is wrong."""
+    assert ask(app, f"{ROOT}/s/s1", root=f"http://127.0.0.1:{PORT}").status == 400
 
 
 @pytest.mark.parametrize(
@@ -201,6 +215,17 @@ def test_an_error_shows_nothing_of_the_program(
     answer = ask(app, "/s/s1")
     assert answer.status == 500 and "ann" not in answer.text and "Zero" not in answer.text
     assert "ZeroDivisionError" in caplog.text and "\x1b" not in caplog.text
+
+
+def test_a_request_that_cannot_fit_is_told(app: Guard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks for such a request learns that turnlog failed, not what does not fit."""
+
+    def fails(*given: object) -> None:
+        raise BudgetError(1_000, {"tools": 2_000})
+
+    monkeypatch.setattr("turnlog.web.app.past_request.past_request", fails)
+    answer = ask(app, "/s/s1/requests/1/body")
+    assert answer.status == 400 and "tools 2,000" in answer.text
 
 
 def test_what_fails_later_is_said_on_the_page(app: Guard, monkeypatch: pytest.MonkeyPatch) -> None:

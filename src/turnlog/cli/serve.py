@@ -14,7 +14,7 @@ from ..errors import InputError
 from ..importers.sync.programs import Sync
 from ..log.store import Store
 from ..stores import PastDamage
-from ..web.guard import kept_token
+from ..web.guard import kept_token, root_of
 from .arguments import add_command
 from .imports import known_files
 from .stores import damage_line, is_writable, opened, settings_of, told_place
@@ -60,7 +60,7 @@ def _serve(arguments: Namespace) -> int:
             token, port = kept_token(new=arguments.new_token), at.getsockname()[1]
             if arguments.port is None and port != PORT:
                 say(f"port {PORT} is taken, so this is {port}")
-            url = f"http://127.0.0.1:{port}/?token={token}"
+            url = f"http://127.0.0.1:{port}{root_of(token)}/?token={token}"
             say(f"{told_place(arguments)}: the pages of this store are here until Ctrl-C; the address is their key")
             out_line(url)
             flush()

@@ -31,12 +31,13 @@ class Ways(Struct, frozen=True):
     """Where the pages are that a page links to.
 
     `form` is `served` (paths of a server), `site` (files beside each other) or `single` (one file, which has only its
-    own anchors).
+    own anchors). `root` is before every path of a server.
     `requests` are the requests that have pages, by the records that answered them; None: all.
     """
 
     form: str = "single"
     requests: tuple[int, ...] | None = None
+    root: str = ""
 
     @property
     def is_served(self) -> bool:
@@ -45,7 +46,7 @@ class Ways(Struct, frozen=True):
 
     def sessions(self, **query: str) -> str:
         """The list of sessions."""
-        return _address("/", query) if self.is_served else "index.html"
+        return _address(f"{self.root}/", query) if self.is_served else "index.html"
 
     def session(self, session_id: str, at: int = 0) -> str:
         """The page of a session, at a record."""
@@ -54,13 +55,13 @@ class Ways(Struct, frozen=True):
             return anchor or "#top"
         if self.form == "site":
             return f"{file_name(session_id)}.html{anchor}"
-        return _address(f"/s/{quote(session_id, safe='')}", {"at": str(at)} if at else {}) + anchor
+        return self.part(session_id, **({"at": str(at)} if at else {})) + anchor
 
     def part(self, session_id: str, *names: str | int, **query: str) -> str:
         """What belongs to a session: `requests`, `changes`, `trajectory`, `r`, ... and the number of a record."""
         if self.form == "site":
             return ".".join((file_name(session_id), *map(str, names), "html"))
-        return _address("/".join(("/s", quote(session_id, safe=""), *map(str, names))), query)
+        return _address("/".join((f"{self.root}/s", quote(session_id, safe=""), *map(str, names))), query)
 
     def request(self, session_id: str, n: int) -> str:
         """What the model saw in the request that record `n` answered; empty if there is no page of it."""
@@ -68,11 +69,11 @@ class Ways(Struct, frozen=True):
 
     def figures(self) -> str:
         """The page of figures over all sessions."""
-        return "/figures" if self.is_served else "figures.html"
+        return f"{self.root}/figures" if self.is_served else "figures.html"
 
     def media(self, sha256: str) -> str:
         """An image. Only a server has it at an address."""
-        return f"/media/{sha256}"
+        return f"{self.root}/media/{sha256}"
 
 
 def _address(path: str, query: dict[str, str]) -> str:
@@ -98,8 +99,9 @@ def head(title: str, ways: Ways, *, style: str = "", script: str = "") -> Markup
         tag("title", text(title, one_line=True)),
     ]
     if ways.is_served:
-        metas += [start("link", rel="stylesheet", href="/assets/page.css")]
-        metas += [tag("script", src="/assets/page.js", defer="")]
+        metas += [start("link", rel="icon", href=f"{ways.root}/favicon.ico")]
+        metas += [start("link", rel="stylesheet", href=f"{ways.root}/assets/page.css")]
+        metas += [tag("script", src=f"{ways.root}/assets/page.js", defer="")]
     else:
         style = asset("page.css") + style
         policy = f"default-src 'none'; img-src data:; style-src {_hash(style)}; "
@@ -114,7 +116,7 @@ def head(title: str, ways: Ways, *, style: str = "", script: str = "") -> Markup
 
 def opening(ways: Ways, *, here: str = "") -> Iterator[Markup]:
     """The beginning of the body: links to the other pages, of which `here` is the name of this one."""
-    yield start("body", class_=ways.form)
+    yield start("body", class_=ways.form, data_root=ways.root or None)
     if ways.form == "single":
         return
     pages = (("Sessions", ways.sessions()), ("Figures", ways.figures()))

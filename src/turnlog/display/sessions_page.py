@@ -225,7 +225,7 @@ def _form(asked: Query, known: Collection[KnownSession], mistakes: Iterable[str]
         "folder": {each.facts.folder for each in known},
     }
     yield start("form", method="get", action=ways.sessions(), class_="find", role="search")
-    searching = {"data_hits": "/hits", "aria_controls": "hits", "autocomplete": "off", "size": "40"}
+    searching = {"data_hits": f"{ways.root}/hits", "aria_controls": "hits", "autocomplete": "off", "size": "40"}
     yield field("Search", "q", asked.q, type="search", placeholder="words, “phrases”, begin*", **searching)
     yield start("details", open="" if is_set else None)
     yield tag("summary", text("Filters"))

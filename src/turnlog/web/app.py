@@ -7,6 +7,8 @@ says so, without anything of the program.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import socket
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -22,19 +24,18 @@ from .._platform.exceptions import place_of
 from .._platform.stdlib import LOG
 from .._platform.visible import visible
 from ..display import changes, figures_page, page, past_request, request_page, search_hits, sessions_page
-from ..display.escapes import Markup, end, join, start, tag, text
-from ..display.frame import Ways, asset, foot, head, opening
+from ..display.escapes import Markup, join, tag, text
+from ..display.frame import Ways, asset, framed
 from ..display.listing import Listing
-from ..errors import BlobMissing, InputError, SessionNotFound, TurnlogError
+from ..errors import BlobMissing, BudgetError, InputError, SessionNotFound, TurnlogError
 from ..export.formats import FORMATS
 from ..export.trajectory_page import as_trajectory
 from ..log.store import Problem, Store
 from ..session.reader import SessionLog
 from ..tokens.dimensions import image_type
-from .guard import Guard, Receive, Scope, Send
+from .connections import Connection, tell_once
+from .guard import Guard, Receive, Scope, Send, root_of
 from .live import Live
-
-WAYS = Ways(form="served")
 
 _CHUNK = 65_536
 """About so many characters are sent at a time; shorter pages are sent whole, with their length."""
@@ -57,9 +58,9 @@ _NO_PAGE = "There is no such page."
 class ServedPages:
     """The pages of one store, as an ASGI application."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.live = Live(store, lambda store, session_id, after: page.news(store, session_id, WAYS, after))
+    def __init__(self, store: Store, root: str = "") -> None:
+        self._store, self._ways = store, Ways("served", root=root)
+        self.live = Live(store, lambda store, session_id, after: page.news(store, session_id, self._ways, after))
         self._listing = Listing(store)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,26 +94,26 @@ class ServedPages:
             made = self._at(names, query)
             return made if isinstance(made, Response) else _streamed(made)
         except SessionNotFound:
-            return _error(404, "There is no such session", "It may have been deleted, or be in another store.")
+            return self._error(404, "There is no such session", "It may have been deleted, or be in another store.")
         except BlobMissing as error:
-            return _error(404, "Not there", str(error))
-        except InputError as error:
-            return _error(400, "This cannot be shown", str(error))
+            return self._error(404, "Not there", str(error))
+        except (InputError, BudgetError) as error:
+            return self._error(400, "This cannot be shown", str(error))
         except TurnlogError as error:
-            return _error(500, "This cannot be shown", str(error))
+            return self._error(500, "This cannot be shown", str(error))
         except Exception as error:  # noqa: BLE001 - an error in turnlog: the page must not show its inside
             LOG.error("turnlog serve: %s", visible(place_of(error), one_line=True))
-            return _error(500, "An error in turnlog itself", "The terminal where turnlog serve runs says where.")
+            return self._error(500, "An error in turnlog itself", "The terminal where turnlog serve runs says where.")
 
     def _at(self, names: list[str], query: Mapping[str, str]) -> Iterable[Markup] | Response:
-        store = self._store
+        store, ways = self._store, self._ways
         match names:
             case [""]:
-                return sessions_page.sessions_page(store, query, WAYS, self._listing)
+                return sessions_page.sessions_page(store, query, ways, self._listing)
             case ["hits"]:
-                return search_hits.hits(store, query.get("q", ""), WAYS)
+                return search_hits.hits(store, query.get("q", ""), ways)
             case ["figures"]:
-                return figures_page.figures_page(store, query, WAYS, self._listing)
+                return figures_page.figures_page(store, query, ways, self._listing)
             case ["favicon.ico"]:
                 return Response(status_code=204)  # there is none, and a browser asks for it by itself
             case ["media", sha256]:
@@ -122,46 +123,52 @@ class ServedPages:
                 return Response(content, headers={"content-type": _ASSETS[name], "cache-control": "no-cache"})
             case ["s", session_id, *rest] if session_id:
                 return self._of_session(session_id, rest, query)
-        return _error(404, "Not found", _NO_PAGE)
+        return self._error(404, "Not found", _NO_PAGE)
 
     def _of_session(self, session_id: str, rest: list[str], query: Mapping[str, str]) -> Iterable[Markup] | Response:
-        store, number = self._store, partial(_number, query)
+        store, ways, number = self._store, self._ways, partial(_number, query)
         last = store.info(session_id).records  # before anything is sent
         match rest:
             case []:
-                return page.session_page(store, session_id, WAYS, at=number("at"))
+                return page.session_page(store, session_id, ways, at=number("at"))
             case ["talk"]:
-                return page.window(store, session_id, WAYS, first=number("from"), before=number("before"))
+                return page.window(store, session_id, ways, first=number("from"), before=number("before"))
             case ["rail"]:
-                return page.rail(store, session_id, WAYS, at=number("at"))
+                return page.rail(store, session_id, ways, at=number("at"))
             case ["window"]:
-                return request_page.window_use(store, session_id, WAYS)
+                return request_page.window_use(store, session_id, ways)
             case ["r", n] if _is_number(n) and 1 <= int(n) <= last:
-                return page.record_page(store, session_id, int(n), WAYS)
+                return page.record_page(store, session_id, int(n), ways)
             case ["requests"]:
-                return request_page.requests_page(store, session_id, WAYS, page=number("page") or 1)
+                return request_page.requests_page(store, session_id, ways, page=number("page") or 1)
             case ["requests", n] if _is_number(n):
-                return request_page.request_page(store, session_id, int(n), WAYS)
+                return request_page.request_page(store, session_id, int(n), ways)
             case ["requests", n, "body"] if _is_number(n):
                 body = past_request.past_request(store, session_id, int(n)).request.json()
                 return Response(body, media_type="application/json")
             case ["changes"]:
-                return changes.changes_page(store, session_id, WAYS)
+                return changes.changes_page(store, session_id, ways)
             case ["trajectory"]:
                 pieces = as_trajectory(SessionLog(store, session_id), [])
                 return _in_pieces(pieces, {"content-type": _HTML, "content-security-policy": _FILE_POLICY})
             case ["markdown"]:
                 problems: list[Problem] = []
                 return _in_pieces(FORMATS["markdown"](store, session_id, problems), {"content-type": _PLAIN})
-        return _error(404, "Not found", _NO_PAGE)
+        return self._error(404, "Not found", _NO_PAGE)
 
     def _media(self, sha256: str) -> Response:
         """A picture, if its first bytes are one: what a transcript calls its media does not count."""
         if len(sha256) != 64 or set(sha256) - set("0123456789abcdef"):
-            return _error(404, "Not found", _NO_PAGE)
+            return self._error(404, "Not found", _NO_PAGE)
         data = self._store.get_blob(sha256)
         kind = image_type(data)
-        return Response(data, media_type=kind) if kind else _error(404, "No picture", "Only pictures are shown.")
+        return Response(data, media_type=kind) if kind else self._error(404, "No picture", "Only pictures are shown.")
+
+    def _error(self, status: int, title: str, said: str) -> Response:
+        """A page that says why there is nothing."""
+        back = tag("p", tag("a", text("All sessions"), href=self._ways.sessions()))
+        markup = join([*framed(title, self._ways, [tag("h1", text(title)), tag("p", text(said)), back])])
+        return Response(markup.encode("utf-8", "replace"), status, headers={"content-type": _HTML})
 
 
 def listening(port: int, tries: int = 1) -> socket.socket:
@@ -185,9 +192,12 @@ class PageServer(uvicorn.Server):
     """Serves pages at a socket. Its streams end at once when it stops."""
 
     def __init__(self, store: Store, token: str, at: socket.socket) -> None:
-        self._pages, self._at = ServedPages(store), at
+        self._pages, self._at = ServedPages(store, root_of(token)), at
         app = Guard(self._pages, token, at.getsockname()[1])
-        config = uvicorn.Config(app, loop="asyncio", http="h11", ws="none", lifespan="off", log_config=None)
+        config = uvicorn.Config(app, loop="asyncio", http=Connection, ws="none", lifespan="off", log_config=None)
+        # What others send is not logged. So few are let in at a time that those who wait too long can make room first.
+        logging.getLogger("uvicorn.error").setLevel("ERROR")
+        config.backlog = 32
         config.server_header = config.date_header = config.access_log = False
         config.timeout_graceful_shutdown = 2
         super().__init__(config)
@@ -195,6 +205,11 @@ class PageServer(uvicorn.Server):
     def serve_pages(self) -> None:
         """Serve until a signal or `should_exit` ends it."""
         self.run(sockets=[self._at])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to take connections."""
+        tell_once(asyncio.get_running_loop())
+        await super().startup(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop, without waiting for viewers."""
@@ -252,14 +267,3 @@ def _to_the_end(chunks: Iterator[bytes], is_page: bool) -> Iterator[bytes]:
     else:
         return
     yield (tag("p", text(said), class_="badge bad") if is_page else f"\n\n{said}\n").encode("utf-8", "replace")
-
-
-def _error(status: int, title: str, said: str) -> Response:
-    """A page that says why there is nothing."""
-    main = [start("main"), tag("h1", text(title)), tag("p", text(said)), tag("p", _back()), end("main")]
-    markup = join([head(title, WAYS), *opening(WAYS), *main, foot()])
-    return Response(markup.encode("utf-8", "replace"), status, headers={"content-type": _HTML})
-
-
-def _back() -> Markup:
-    return tag("a", text("All sessions"), href=WAYS.sessions())

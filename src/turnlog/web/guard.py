@@ -3,6 +3,8 @@
 The pages show whatever was said to agents, so any page of the web and any program of another user is kept out:
 
 - a request needs the token, once in the address that `turnlog serve` prints and from then on as a cookie;
+- pages are under a path made from the token, and the cookie is for that path: a browser sends cookies to every port of
+  this machine, so another server that the user visits would get it;
 - it names this server as its host, so that a name that a stranger points at 127.0.0.1 (DNS rebinding) reaches nothing;
 - a browser must not say that another site asks (`Origin`, `Sec-Fetch-Site`);
 - only `GET` and `HEAD` are answered: nothing here changes a session.
@@ -10,11 +12,12 @@ The pages show whatever was said to agents, so any page of the web and any progr
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from .._platform.files import write_whole
 from .._platform.paths import state_folder
@@ -26,7 +29,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-_YEAR = 365 * 24 * 3600
+_MONTH = 30 * 24 * 3600
 
 _HEADERS = {
     "content-security-policy": SERVED_POLICY,
@@ -55,6 +58,11 @@ def kept_token(*, new: bool = False, place: Path | None = None) -> str:
     return token
 
 
+def root_of(token: str) -> str:
+    """The path that all pages are under for who has this token."""
+    return "/" + hashlib.sha256(token.encode("utf-8")).hexdigest()[:16]
+
+
 def plain_page(title: str, *lines: Markup) -> Markup:
     """A page that needs nothing else from the server: what happened, and what to do."""
     inside = [tag("h1", text(title)), *(tag("p", line) for line in lines)]
@@ -69,7 +77,7 @@ class Guard:
     headers."""
 
     def __init__(self, app: App, token: str, port: int) -> None:
-        self.app, self._token, self._port = app, token, port
+        self.app, self._token, self._port, self._root = app, token, port, root_of(token)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer or refuse one request."""
@@ -88,7 +96,8 @@ class Guard:
 
         refused = self._refusal(scope)
         if refused is None:
-            await self.app(scope, receive, send_with_headers)
+            inside = {**scope, "raw_path": _raw_path(scope).removeprefix(self._root).encode("latin-1")}
+            await self.app(inside, receive, send_with_headers)
             return
         status, page, headers = refused
         body = b"" if scope["method"] == "HEAD" else page.encode("utf-8", "replace")
@@ -110,19 +119,22 @@ class Guard:
                 plain_page("Nothing can be changed here", text("Pages can only be read.")),
                 {"allow": "GET, HEAD"},
             )
+        path = _raw_path(scope)
+        if not path.startswith("/"):
+            return 400, plain_page("Not an address", text("Only a path is answered.")), {}
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         given = [value for key, value in query if key == "token"]
         origin, site = headers.only("origin"), headers.only("sec-fetch-site")
         is_ours = origin in (None, *(f"http://{host}" for host in hosts))
         if given and is_ours and all(self._is_token(each) for each in given):
-            return self._welcome(scope, port, query, site)
-        cookies = headers.cookies(f"turnlog-{port}")
+            return self._welcome(self._root + _local(path.removeprefix(self._root) or "/", query), site)
+        cookies, is_below = headers.cookies(f"turnlog-{port}"), path.startswith(f"{self._root}/")
         if not is_ours or site not in (None, "same-origin", "none"):
             lines = [text("Another site asked for this page, so it is not shown.")]
-            if is_ours and headers.only("sec-fetch-mode") == "navigate":
-                lines.append(tag("a", text("Open it"), href=_local(scope, query)))
+            if is_ours and is_below and headers.only("sec-fetch-mode") == "navigate":
+                lines.append(tag("a", text("Open it"), href=_local(path, query)))
             return 403, plain_page("Not from here", *lines), {}
-        if not any(self._is_token(each) for each in cookies):
+        if not (is_below and any(self._is_token(each) for each in cookies)):
             shown = tag("code", text("turnlog serve"))
             return 403, plain_page("Not logged in", join((text("Open the whole address that "), shown, text(" printed: "
                                    "the end of it, ?token=..., is the key to these pages.")))), {}  # fmt: skip
@@ -131,12 +143,9 @@ class Guard:
     def _is_token(self, given: str) -> bool:
         return secrets.compare_digest(given.encode("utf-8", "surrogatepass"), self._token.encode("ascii"))
 
-    def _welcome(
-        self, scope: Scope, port: int, query: list[tuple[str, str]], site: str | None
-    ) -> tuple[int, Markup, dict[str, str]]:
+    def _welcome(self, place: str, site: str | None) -> tuple[int, Markup, dict[str, str]]:
         """Keep the token as a cookie, and go to the address without it, which may be copied and shown."""
-        place = _local(scope, query)
-        cookie = f"turnlog-{port}={self._token}; HttpOnly; SameSite=Strict; Path=/; Max-Age={_YEAR}"
+        cookie = f"turnlog-{self._port}={self._token}; HttpOnly; SameSite=Strict; Path={self._root}/; Max-Age={_MONTH}"
         link = tag("a", text("Go on"), href=place)
         if site in (None, "same-origin", "none"):
             return 303, plain_page("turnlog", link), {"location": place, "set-cookie": cookie}
@@ -161,7 +170,12 @@ class _Headers:
         return [piece.removeprefix(f"{name}=") for piece in pieces if piece.startswith(f"{name}=")]
 
 
-def _local(scope: Scope, query: list[tuple[str, str]]) -> str:
-    """The path of a request without the token, which no browser takes for another server's (`//elsewhere`)."""
+def _raw_path(scope: Scope) -> str:
+    path: bytes = scope["raw_path"]
+    return path.partition(b"?")[0].decode("latin-1")
+
+
+def _local(path: str, query: list[tuple[str, str]]) -> str:
+    """An address without the token."""
     rest = urlencode([(key, value) for key, value in query if key != "token"])
-    return "/" + quote(scope["path"].lstrip("/"), safe="/") + (f"?{rest}" if rest else "")
+    return path + (f"?{rest}" if rest else "")

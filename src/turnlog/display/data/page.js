@@ -4,6 +4,7 @@
 
 const talk = document.getElementById("talk");
 const searchBox = document.querySelector("input[data-hits]");
+const root = document.body.dataset.root ?? "";
 const MOST_NODES = 2000;
 const CLOSE = 240; // pixels: so near to its end a page follows what is written
 
@@ -225,7 +226,7 @@ function take({ last: newest, html, more }) {
     unseen += newest - end;
     tell(`${unseen} new ${unseen === 1 ? "record" : "records"}`, () => go(newest));
   }
-  refreshSides(fresh.some((each) => each.querySelector("article.user")));
+  refreshSides(more || fresh.some((each) => each.querySelector("article.user")));
 }
 
 let refreshing = 0;
@@ -272,24 +273,29 @@ function step(forward) {
 // -- search -----------------------------------------------------------------------------------------
 
 function searching(input, results, address) {
-  let asked = null;
-  let waiting = 0;
+  let [asked, waiting, opens] = [null, 0, false]; // opens: Enter came before the answer
+  const open = () => results.querySelector("li a")?.click(); // a hit, not the heading above it
   input.addEventListener("input", () => {
     clearTimeout(waiting);
+    asked?.abort();
+    opens = false;
+    results.setAttribute("aria-busy", "true");
     waiting = setTimeout(async () => {
-      asked?.abort();
       asked = new AbortController();
-      const words = input.value.trim();
-      try {
-        const found = words ? await get(`${address}?q=${encodeURIComponent(words)}`, { signal: asked.signal }) : "";
+      const [words, signal] = [encodeURIComponent(input.value.trim()), asked.signal];
+      const found = words ? await get(`${address}?q=${words}`, { signal }).catch(() => "The search failed.") : "";
+      if (!signal.aborted) {
         results.replaceChildren(markup(found));
-      } catch (error) {
-        results.append(error.name === "AbortError" ? "" : "The search failed.");
+        results.removeAttribute("aria-busy");
+        opens && open();
       }
     }, 140);
   });
   for (const part of [input, results]) {
     part.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && event.target === input && !input.form) {
+        (opens = results.hasAttribute("aria-busy")) || open();
+      }
       const links = [...results.querySelectorAll("a")];
       const down = { ArrowDown: 1, ArrowUp: -1 }[event.key];
       if (!down || !links.length) {
@@ -311,12 +317,7 @@ function openPalette() {
     const hint = make("p", { class: "small" }, "↑ ↓ choose, Enter opens, Esc closes. On a session: j k next and " +
       "previous prompt, g G first and last record.");
     palette = make("dialog", { class: "palette", "aria-label": "Search" }, input, results, hint);
-    input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") {
-        results.querySelector("a")?.click();
-      }
-    });
-    searching(input, results, "/hits");
+    searching(input, results, `${root}/hits`);
     palette.addEventListener("click", (event) => event.target === palette && palette.close());
     document.body.append(palette);
   }
@@ -392,7 +393,7 @@ if (searchBox) {
   if (results) {
     searching(searchBox, results, searchBox.dataset.hits);
   }
-  connect(() => "/live", {
+  connect(() => `${root}/live`, {
     sessions: ({ count }) => tell(`${count} session${count === 1 ? "" : "s"} changed: show`, () => location.reload()),
   });
 }
