@@ -351,8 +351,55 @@ def test_a_request_ends_where_its_answer_began() -> None:
     assert found == [(2, 3, 1, 1.0, True), (8, 8, 5, 3.0, False)]
     assert [each.bill.n for each in listed.requests if each.bill] == [4, 9]
     assert listed.other_bills == 1
+    assert [listed.of(n).number for n in (2, 3, 4, 8, 9)] == [1, 1, 1, 2, 2]
     with pytest.raises(InputError, match="record 5 is no answer"):
         listed.of(5)
+
+
+@pytest.mark.parametrize(
+    ("minutes", "read", "reason"),
+    [
+        (1, 9_900, ""),
+        (1, 3_000, "the provider did not find it, though it was not too old"),
+        (30, 0, "it expired, or the provider did not find it"),
+        (90, 0, "it expired"),
+    ],
+)
+def test_a_cache_that_was_not_read_has_a_reason(minutes: int, read: int, reason: str) -> None:
+    """Where a long session suddenly costs ten times as much, the pages would say nothing, or blame the provider for a
+    pause of the user."""
+    store, model = MemoryStore(), "claude-sonnet-4-5"
+    store.create("s")
+    asked = MessageRecord(Message("user", (turnlog.Text("Go."),)))
+    answer = MessageRecord(Message("assistant", (turnlog.Text("Done."),)), model=model)
+    bills = [
+        UsageRecord("anthropic", model, Usage(input=10_100, output=1, cached=cached, cache_write=10_000 - cached))
+        for cached in (0, read)
+    ]
+    bodies = (asked, answer, bills[0], asked, answer, bills[1])
+    times = [f"2025-01-01T{12 + at // 60}:{at % 60:02}:00.000Z" for at in (0, 0, 0, minutes, minutes, minutes)]
+    store.append("s", [Draft(body, time) for body, time in zip(bodies, times, strict=True)])
+    of_one = Page("".join(request_page(store, "s", 5, Ways("site")))).text
+    of_all = Page("".join(requests_page(store, "s", Ways("site")))).text
+    missed = f"{10_000 - read:,} tokens of the cache were not read; request 1 was "
+    assert (missed in of_all) is bool(reason)
+    assert (missed in of_one) is bool(reason)
+    assert f": {reason}, or the program sent something else" in of_one if reason else "Same beginning" not in of_one
+
+
+def test_rows_name_what_calls_are_about() -> None:
+    """A list of results of one tool would not tell which file each is of."""
+    store = MemoryStore()
+    store.create("s")
+    call = ToolCall("c", "Read", {"file_path": "/home/me/src/session.go"})
+    answer = MessageRecord(Message("assistant", (call,)), model="gpt-4o")
+    result = MessageRecord(Message("user", (ToolResult("c", "Read", (turnlog.Text("package session"),)),)))
+    asked = MessageRecord(Message("user", (turnlog.Text("Go."),)))
+    usage = UsageRecord("openai-chat", "gpt-4o", Usage(input=9, output=1))
+    store.append("s", [Draft(body) for body in (asked, answer, usage, result, answer)])
+    words = Page("".join(request_page(store, "s", 5, Ways("site")))).text
+    assert "[calls Read src/session.go]" in words
+    assert "[Read ok src/session.go] package session" in words
 
 
 def test_long_logs_are_not_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:

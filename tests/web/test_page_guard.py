@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import stat
 from pathlib import Path
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from turnlog.errors import BudgetError
 from turnlog.log.messages import Message, Text
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft
+from turnlog.session.session import Session
 from turnlog.stores import MemoryStore
 from turnlog.testing.hostile import HOSTILE
 from turnlog.web.app import ServedPages
@@ -238,6 +240,20 @@ def test_what_fails_later_is_said_on_the_page(app: Guard, monkeypatch: pytest.Mo
     monkeypatch.setattr("turnlog.web.app.page.session_page", fails)
     answer = ask(app, "/s/s1")
     assert answer.status == 200 and "The rest cannot be shown" in answer.text
+
+
+def test_pages_of_requests_leave_no_session(app: Guard, store: MemoryStore) -> None:
+    """A session refers to itself and holds all its texts: ten pages of a session of 10 MB would fill 400 MB."""
+    store.append("s1", [Draft(MessageRecord(Message("assistant", (Text("yes"),)), model="gpt-4o"))])
+    gc.collect()
+    before = sum(isinstance(each, Session) for each in gc.get_objects())
+    gc.disable()
+    try:
+        for path in ("window", "requests/2", "requests/2/body"):
+            assert ask(app, f"/s/s1/{path}", OURS).status == 200
+            assert sum(isinstance(each, Session) for each in gc.get_objects()) == before
+    finally:
+        gc.enable()
 
 
 def test_a_head_has_no_body_and_no_stream(app: Guard) -> None:

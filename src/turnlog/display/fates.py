@@ -10,11 +10,12 @@ from msgspec import Struct
 
 from .._platform.texts import shorten
 from .._platform.units import counted
-from ..log.messages import Message
+from ..log.messages import Message, Part, Text, ToolCall, ToolResult
 from ..log.store import Store
 from ..log.texts import leaf_parts
 from ..view.decisions import active_decisions
 from ..view.explain import Account
+from ..view.file_edits import about_call, without_folder
 from ..view.types import Shown
 from .escapes import Markup, tag, text
 from .frame import Ways
@@ -66,6 +67,8 @@ class Fates:
         self._undo = undoing(page.id, active_decisions(page.store.of_kinds(page.id, ("decision",))))
         self._left = _ROWS
         view = past.request.view
+        parts = (part for shown in view for part in shown.message.parts)
+        self._calls = {part.id: part for part in parts if isinstance(part, ToolCall)}
         self._added = [shown for shown in view if shown.treatment in ("synthetic", "appended") and not shown.stands_in]
         self._stand_ins: dict[int, list[Shown]] = {}  # by the decision that made them
         for shown in view:
@@ -131,7 +134,7 @@ class Fates:
         message = next((record.message for record in page.store.read(page.id, first=account.n, last=account.n)), None)
         yield page.record(account.n)
         yield tag("b", text(message.role if message else ""))
-        words = gist(Message(message.role, tuple(leaf_parts(message.parts)))) if message else ""
+        words = gist(self._named(message)) if message else ""
         yield tag("span", text(words, one_line=True), class_="gist")
         also = f", {shown.treatment}" if shown and shown.treatment in ("repaired", "joined") else ""
         yield _badge(row.fate, (f" as {account.curator}" if account.curator else "") + also)
@@ -139,6 +142,20 @@ class Fates:
         yield tag("span", text(size), class_="n")
         if shown is not None and shown.treatment != "verbatim":
             yield _as_sent(shown.message)
+
+    def _named(self, message: Message) -> Message:
+        """A message in which each call and each result begins with its tool and what the call is about."""
+        parts = list[Part]()
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                parts.append(Text(f"[calls {part.name}{_about(part)}] "))
+            elif isinstance(part, ToolResult):
+                call = self._calls.get(part.call_id)
+                parts.append(Text(f"[{part.name} {part.outcome}{_about(call) if call else ''}] "))
+                parts += part.parts
+            else:
+                parts.append(part)
+        return Message(message.role, tuple(parts))
 
     def _other(self, shown: Shown) -> Iterator[Markup]:
         """What the request has that is no message of the log, or stands for several."""
@@ -154,6 +171,12 @@ class Fates:
             command = self._undo.get(by)
             undo = [text(" Take it back: "), tag("code", text(command, one_line=True))] if command else []
             yield tag("p", self._page.record(by, f"decision {by}"), words, *undo, class_="small")
+
+
+def _about(call: ToolCall) -> str:
+    about, is_path = about_call(call)
+    words = "/".join(about.split("/")[-2:]) if is_path else without_folder(about)
+    return f" {words[:60]}" if words else ""
 
 
 def _badge(fate: str, more: str = "") -> Markup:

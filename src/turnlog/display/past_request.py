@@ -70,11 +70,16 @@ class RequestList(Struct, frozen=True):
     problems: tuple[Problem, ...]
 
     def of(self, n: int) -> AnsweredRequest:
-        """The request that record `n` answered. Raises InputError if that is no answer."""
+        """The request that record `n` answered or billed. Raises InputError if it is no record of an answer."""
         for request in self.requests:
-            if request.n <= n <= request.last:
+            if request.n <= n <= request.last or (request.bill and request.bill.n == n):
                 return request
         raise InputError(f"record {n} is no answer of a model")
+
+    def before(self, request: AnsweredRequest) -> AnsweredRequest | None:
+        """The request for the same model before this one; None if it is none of the last hundred."""
+        name, others = model_name(request.model), self.requests[max(0, request.number - 101) : request.number - 1]
+        return next((each for each in reversed(others) if model_name(each.model) == name), None)
 
 
 class _Walk:

@@ -14,22 +14,23 @@ from ..errors import TurnlogError
 from ..log.origins import BEGINNING, origin_of
 from ..log.store import Problem, SessionInfo, Store
 from ..log.usage import Usage, summed
-from ..models.catalog import model_name
 from ..models.pricing import Cost, cost
 from ..redaction.store import as_kept
+from ..requests.prompt_cache import cache_rules
 from ..session.caches import outcome_of
 from ..session.session import Session
 from ..session.targets import chosen_target
 from ..stores.wrapper import ReadingStore
 from ..view.breakdown import Breakdown
 from ..view.decisions import active_decisions
+from ..view.turns import seconds_between
 from .charts import Series, bar, columns, legend
 from .escapes import Markup, join, tag, text
 from .fates import Fates, PageLinks
 from .frame import Ways, framed
 from .parts import preformatted
 from .past_request import AnsweredRequest, PastRequest, RequestList, requests_of
-from .pieces import folded, line, link, panel, table, turning, wrong
+from .pieces import badge, folded, line, link, panel, table, turning, wrong
 from .request_words import cache_words, request_changes
 from .wording import cents, tokens_of
 
@@ -54,8 +55,7 @@ def request_page(store: Store, session_id: str, n: int, ways: Ways) -> Iterator[
     listed = requests_of(store, session_id)  # which names what is damaged
     page = PageLinks(ReadingStore(as_kept(store), lambda problem: None), session_id, ways)
     answered, title = listed.of(n), store.info(session_id).title or session_id
-    before, name = reversed(listed.requests[: answered.number - 1]), model_name(answered.model)
-    earlier = next((each for each in before if model_name(each.model) == name), None)
+    earlier = listed.before(answered)
     # Made at once: of a long session, the list of its requests is not in memory while the page is made.
     heading = [*_heading(page, listed, answered, title), *_damage(listed.problems)]
     inside = chain(heading, _request(page, answered, earlier))
@@ -158,6 +158,11 @@ def _cache(page: PageLinks, past: PastRequest, earlier: AnsweredRequest | None) 
         before = page.request(earlier.n, f"request {earlier.number:,}")
         if use.shared >= use.previous:
             yield line(f"It begins with all {use.previous:,} tokens of ", before, text("."), kind=None)
+            fewer, reason = _fewer_read(past.answered, earlier)
+            if fewer:
+                is_sent = past.session.configuration.environment is not None
+                reason += "" if is_sent else ", or the program sent something else than it recorded"
+                yield line(f"Same beginning, but {fewer}: {reason}.", kind="badge warn")
             return
         said = [before]
         said += [text("; it differs from record "), page.record(moved_from), text(" on")] if moved_from else []
@@ -167,6 +172,25 @@ def _cache(page: PageLinks, past: PastRequest, earlier: AnsweredRequest | None) 
         yield line(f"The first {use.shared:,} of {use.previous:,} tokens are as in ", *said, kind=None)
     elif past.answered.number == 1:
         yield line("It is the first request of the session.")
+
+
+def _fewer_read(request: AnsweredRequest, before: AnsweredRequest | None) -> tuple[str, str]:
+    """How much less a request read from the cache than it was expected to, or than the one before for the same model
+    left in it, and the reason if both have the same beginning. Empty if it is less than a tenth."""
+    if before is None or before.bill is None or request.bill is None:
+        return "", ""
+    told, earlier = outcome_of(request.bill), outcome_of(before.bill)
+    left = min(earlier.read + earlier.written, told.input) if told.expected is None else told.expected
+    if told.read >= 0.9 * left:
+        return "", ""
+    rules, age = cache_rules(request.model), seconds_between(before.time, request.time)
+    longest, reason = rules.long_lifetime or rules.lifetime, "it expired, or the provider did not find it"
+    if age is not None and longest is not None and age > longest:
+        reason = "it expired"
+    elif age is not None and rules.lifetime is not None and age <= rules.lifetime:
+        reason = "the provider did not find it, though it was not too old"
+    since = f"; request {before.number:,} was {lasted(age)} before" if age else ""
+    return f"{left - told.read:,} tokens of the cache were not read{since}", reason
 
 
 # -- what fills the window -------------------------------------------------------------------------
@@ -280,7 +304,7 @@ def _requests(page: PageLinks, listed: RequestList, title: str, number: int) -> 
     size = _PAGE if page.ways.is_served else _IN_FILE
     first = min(max(1, number) - 1, (len(requests) - 1) // size) * size
     heads = ("Request", "Time", "Model", "In", "Cached", "Out", "Cost", "Answer", "What moved the cache, decisions")
-    rows = (_cells(page, each) for each in requests[first : first + size])
+    rows = (_cells(page, each, listed.before(each)) for each in requests[first : first + size])
     yield table("Requests", heads, rows, words={1, 2, 8})
     if len(requests) > size and page.ways.is_served:
         yield turning(first, size, len(requests), lambda n: page.ways.part(page.id, "requests", page=str(n)))
@@ -318,7 +342,7 @@ def _cost(request: AnsweredRequest) -> Cost:
     return Cost() if bill is None else cost(bill.usage, bill.sold_as)
 
 
-def _cells(page: PageLinks, request: AnsweredRequest) -> list[Markup]:
+def _cells(page: PageLinks, request: AnsweredRequest, before: AnsweredRequest | None) -> list[Markup]:
     bill = request.usage_record
     told = outcome_of(request.bill) if request.bill is not None else None
     words = [
@@ -331,6 +355,8 @@ def _cells(page: PageLinks, request: AnsweredRequest) -> list[Markup]:
         lasted(request.seconds) + ("" if request.complete else ", interrupted"),
     ]
     moved = [text(f"{cache_words(told) if told else ''} ", one_line=True)]
+    if fewer := _fewer_read(request, before)[0]:
+        moved += [badge(fewer, "warn"), text(" ")]
     for n, action in request.decided[-3:]:
         moved += [page.record(n, f"{action} {n}"), text(" ")]
     return [

@@ -145,4 +145,6 @@ def _encoding(name: str) -> Encoding:
     plain = lzma.decompress(resources.files(__package__).joinpath(f"data/{name}.xz").read_bytes())
     pieces = [plain[byte : byte + 1] for byte in range(256)] + plain[257:].split(b"\xff")
     ranks = {piece: rank for rank, piece in enumerate(pieces)}
-    return Encoding(name, pat_str=VOCABULARIES[name], mergeable_ranks=ranks, special_tokens={})
+    encoding = Encoding(name, pat_str=VOCABULARIES[name], mergeable_ranks=ranks, special_tokens={})
+    ranks.clear()  # the tokenizer counts with its own copy, and would keep this one too
+    return encoding
