@@ -24,7 +24,6 @@ from turnlog.log.messages import Message, Text
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft, SessionInfo, Store
 from turnlog.models.pricing import total_cost
-from turnlog.session.reader import tools_over
 from turnlog.stores import MemoryStore
 from turnlog.stores.ids import families
 from turnlog.testing.hostile import HOSTILE
@@ -41,7 +40,8 @@ def page_of(store: Store, query: Mapping[str, str], listing: Listing | None = No
 
 def listed(page: Page) -> list[str]:
     """The ids of the sessions in the table, in order; the title of a row is first, and in its tree it has no link."""
-    links = [element.attributes.get("href") or "" for element in page.elements if element.tag == "a"]
+    rows = (element.attributes for element in page.elements if element.tag == "a" and element.attributes)
+    links = [each.get("href") or "" for each in rows if each.get("class") != "badge bad"]
     return [unquote(link.removeprefix("/s/")) for link in links if link.startswith("/s/")]
 
 
@@ -51,10 +51,8 @@ def with_label(store: Store, info: SessionInfo, label: str) -> bool:
 
 
 def failed(store: Store, info: SessionInfo) -> bool:
-    """Whether a call counts as failed in this session: without it, there are fewer."""
-    older = [one for one in store.sessions() if (one.created, one.id) < (info.created, info.id)]
-    many = [sum(tool.failed for tool in tools_over(store, each)) for each in (older, [*older, info])]
-    return many[1] > many[0]
+    """Whether a call of this session failed that no older session has."""
+    return Listing(store).with_calls(store.sessions())[info.id].failed > 0
 
 
 FITS: dict[str, tuple[tuple[str, ...], Callable[[Store, SessionInfo, str], bool]]] = {
