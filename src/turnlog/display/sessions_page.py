@@ -197,7 +197,7 @@ def totals(words: str, bill: Bills, held: Collection[KnownSession]) -> Iterator[
         "> a price or output is missing": ">" in words,
         f"no full price for {', '.join(unpriced)}": unpriced,
         f"{counted(damaged, 'session')} damaged, not counted in full: see turnlog verify": damaged,
-        f"errors of {counted(unread, 'session')} not read yet": unread,
+        f"calls of {counted(unread, 'session')} not read yet": unread,
     }
     again = "" if any(each.told < 0 for each in held) else None  # not where a session just grew, which goes on
     yield tag("p", tag("b", text(words)), class_="total", data_again=again)
