@@ -223,9 +223,9 @@ def test_a_failed_call_is_one_click_away() -> None:
         each = (element.attributes for element in page.elements)
         return [attributes.get("href") for attributes in each if attributes.get("class") == "badge bad"]
 
-    assert badges({"sort": "failures"}) == ["/s/two?at=4#r4", "/s/one?at=2#r2"]
+    assert badges({"sort": "failures"}) == ["/s/two?at=3#r3", "/s/one?at=1#r1"]
     assert listed(page_of(store, {"sort": "failures"})) == ["two", "one", "none"]
-    assert badges({"tool": "bash", "errors": "1"}) == ["/s/two?at=4#r4", "/s/one?at=6#r6"]
+    assert badges({"tool": "bash", "errors": "1"}) == ["/s/two?at=3#r3", "/s/one?at=5#r5"]
     assert "1 failed bash call" in page_of(store, {"tool": "bash", "errors": "1"}).text
     assert listed(page_of(store, {"tool": "edit", "errors": "1"})) == ["one"]
     assert listed(page_of(store, {"tool": "read"})) == ["one"]

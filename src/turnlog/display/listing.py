@@ -32,7 +32,7 @@ _FEW = 200
 
 class ToolTally(Struct):
     """The calls of a tool: how many, how many of them failed, as `turnlog errors` has it, and the seconds of those timed;
-    of one session, also the record of the result of the first that failed."""
+    of one session, also the record of the first that failed."""
 
     calls: int = 0
     failed: int = 0
@@ -191,7 +191,7 @@ class Listing:
                 tool.calls += 1
                 if is_failed:
                     tool.failed += 1
-                    tool.first = min(tool.first or call.result, call.result)
+                    tool.first = tool.first or call.record
                 if seconds > 0 and (call.finished or call.result):
                     tool.seconds.append(seconds)
         except CorruptRecord:
