@@ -215,7 +215,7 @@ def test_a_failed_call_is_one_click_away() -> None:
     say, or no way to the call."""
     store, wrong = MemoryStore(), "Error: no such file"
     failing(store, "one", ("edit", wrong), ("read", "fine"), ("bash", "Exit code: 2"))
-    failing(store, "two", ("edit", "fine"), ("bash", "Exit code: 2"), ("bash", "Exit code: 2"), ("bash", "Exit code: 2"))
+    failing(store, "two", ("edit", "fine"), *[("bash", "Exit code: 2")] * 3)
     failing(store, "none", ("bash", "fine"))
 
     def badges(query: Mapping[str, str]) -> list[str | None]:

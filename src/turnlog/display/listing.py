@@ -31,8 +31,8 @@ _FEW = 200
 
 
 class ToolTally(Struct):
-    """The calls of a tool: how many, how many of them failed, as `turnlog errors` has it, and the seconds of those timed;
-    of one session, also the record of the first that failed."""
+    """The calls of a tool: how many, how many of them failed (as `turnlog errors` has it), the seconds of those timed,
+    and the record of the first of a session that failed."""
 
     calls: int = 0
     failed: int = 0

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from .._platform.given import flag_given, text_given
 from ..errors import CorruptRecord, InputError, LogInconsistent, SessionNotFound
-from ..log.messages import Text, ToolCall, ToolResult
+from ..log.messages import Part, Text, ToolCall, ToolResult
 from ..log.records import Configuration, Decision, MessageRecord, PartialAnswer, Record, SessionOpened, StreamCheckpoint
 from ..log.store import RecordStore, SessionInfo, Store
 from ..models.target import Target
@@ -20,8 +20,8 @@ from ..redaction import RedactingStore, Redactor
 from ..redaction.store import as_kept
 from ..stores.billing import made_in
 from ..stores.labels import labels_of
-from ..summarize.failures import Failure, failure_of, is_harmless
-from ..summarize.reading import LOOK, laid_out, spelled
+from ..summarize.failures import Failure, is_harmless
+from ..summarize.reading import failure_in
 from ..tokens.counters import counter_for
 from ..view.consistency import Inconsistency, inconsistencies
 from ..view.file_edits import shell_text
@@ -146,15 +146,17 @@ def tools_over(store: Store, sessions: Iterable[SessionInfo], *, since: str = ""
 def own_calls(
     store: Store, session: SessionInfo, by_id: Mapping[str, SessionInfo], told: set[int], own: set[int]
 ) -> list[tuple[CallInfo, float, bool]]:
-    """The calls of a session that are not in `told`, with their seconds and whether they failed as `Memory.failed_calls`
-    has it, refused ones apart; their hashes are added to it and to `own`. Asked for all sessions, the oldest first, it
-    gives the calls that `tools_over` counts. Texts are not kept while the log is read. Raises as `Store.of_kinds`."""
+    """The calls of a session that are not in `told`, with their seconds and whether they failed, as
+    `Memory.failed_calls` has it, without those refused; their hashes are added to `told` and to `own`. Asked for all
+    sessions, the oldest first, it gives the calls that `tools_over` counts. Texts are not kept while the log is read.
+    Raises as `Store.of_kinds`."""
     failures: dict[tuple[int, int], Failure] = {}
     records = {record.n: _without_texts(record, failures) for record in store.of_kinds(session.id, _ABOUT_CALLS)}
     told_now = []
     for info in _not_told(records, session, by_id, told, own):
         seconds = _seconds(info, records) if info.result and not info.synthetic else info.seconds
-        failure = failures.get((info.result, info.result_part)) if not info.rewound and info.result > info.record else None
+        counts = not info.rewound and info.result > info.record
+        failure = failures.get((info.result, info.result_part)) if counts else None
         told_now.append((info, seconds, failure is not None and not is_harmless(info.call, failure)))
     return told_now
 
@@ -180,10 +182,10 @@ def _without_texts(record: Record, failures: dict[tuple[int, int], Failure]) -> 
     """A record with its calls and results alone, without their contents; what failed is added to `failures`."""
     body = record.body
     if isinstance(body, MessageRecord | PartialAnswer):
-        parts = []
+        parts = list[Part]()
         for part in body.message.parts:
             if isinstance(part, ToolResult):
-                failure = failure_of(laid_out(part, spelled(part), LOOK), part.outcome)
+                failure = failure_in(part)
                 if failure is not None and failure.outcome != "canceled":
                     failures[record.n, len(parts)] = failure
                 parts.append(replace(part, parts=()))
