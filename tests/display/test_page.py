@@ -272,6 +272,18 @@ def test_what_no_tool_made_is_marked() -> None:
     assert '<span class="badge bad">aborted</span>' in html
 
 
+def test_a_call_that_failed_is_not_called_ok() -> None:
+    """A list leads to a failed call, and the page says "ok" there, as the agent recorded it."""
+    calls = tuple(ToolCall(each, "bash", {"command": command}) for each, command in (("a", "make"), ("b", "grep x a")))
+    made = ToolResult("a", "bash", (Text("make: *** no rule\nExit code: 2"),))
+    results = (made, ToolResult("b", "bash", (Text("Exit code: 1"),)))
+    messages = Message("assistant", calls), Message("user", results)
+    store = store_of(*map(MessageRecord, messages))
+    page, _ = page_of(store, "s")
+    assert page.count('badge bad">exit 2</span>') == 1
+    assert page.count('badge bad">') == 1
+
+
 def test_a_page_is_written_as_it_is_read() -> None:
     """What is long is neither held twice nor all at once: the pieces of a page are no longer than its texts are."""
     words = "x" * 100_000

@@ -20,11 +20,10 @@ from turnlog.display.listing import Listing
 from turnlog.display.sessions_page import sessions_page
 from turnlog.errors import CorruptRecord, StoreError
 from turnlog.log.bills import total_usage
-from turnlog.log.messages import Message, Text
+from turnlog.log.messages import Message, Text, ToolCall, ToolResult
 from turnlog.log.records import MessageRecord
 from turnlog.log.store import Draft, SessionInfo, Store
 from turnlog.models.pricing import total_cost
-from turnlog.session.reader import tools_over
 from turnlog.stores import MemoryStore
 from turnlog.stores.ids import families
 from turnlog.testing.hostile import HOSTILE
@@ -41,7 +40,8 @@ def page_of(store: Store, query: Mapping[str, str], listing: Listing | None = No
 
 def listed(page: Page) -> list[str]:
     """The ids of the sessions in the table, in order; the title of a row is first, and in its tree it has no link."""
-    links = [element.attributes.get("href") or "" for element in page.elements if element.tag == "a"]
+    rows = (element.attributes for element in page.elements if element.tag == "a" and element.attributes)
+    links = [each.get("href") or "" for each in rows if each.get("class") != "badge bad"]
     return [unquote(link.removeprefix("/s/")) for link in links if link.startswith("/s/")]
 
 
@@ -51,10 +51,8 @@ def with_label(store: Store, info: SessionInfo, label: str) -> bool:
 
 
 def failed(store: Store, info: SessionInfo) -> bool:
-    """Whether a call counts as failed in this session: without it, there are fewer."""
-    older = [one for one in store.sessions() if (one.created, one.id) < (info.created, info.id)]
-    many = [sum(tool.failed for tool in tools_over(store, each)) for each in (older, [*older, info])]
-    return many[1] > many[0]
+    """Whether a call of this session failed that no older session has."""
+    return Listing(store).with_calls(store.sessions())[info.id].failed > 0
 
 
 FITS: dict[str, tuple[tuple[str, ...], Callable[[Store, SessionInfo, str], bool]]] = {
@@ -200,6 +198,51 @@ def test_a_thread_reads_a_large_store_and_tells_what_stops_it(monkeypatch: pytes
         else:
             known = listing.known(store.sessions(), wait=False)
             assert sum(each.failed for each in known.values())
+
+
+def failing(store: Store, name: str, *results: tuple[str, str]) -> None:
+    """A session with calls of these tools, with these results."""
+    store.create(name, title=name)
+    for n, (tool, said) in enumerate(results):
+        call = ToolCall(f"c{n}", tool, {"command": said})
+        result = ToolResult(f"c{n}", tool, (Text(said),))
+        store.append(name, [Draft(MessageRecord(Message("assistant", (call,))))])
+        store.append(name, [Draft(MessageRecord(Message("user", (result,))))])
+
+
+def test_a_failed_call_is_one_click_away() -> None:
+    """Who looks for what went wrong gets sessions in which another tool failed, a number that `turnlog errors` does not
+    say, or no way to the call."""
+    store, wrong = MemoryStore(), "Error: no such file"
+    failing(store, "one", ("edit", wrong), ("read", "fine"), ("bash", "Exit code: 2"))
+    failing(store, "two", ("edit", "fine"), *[("bash", "Exit code: 2")] * 3)
+    failing(store, "none", ("bash", "fine"))
+
+    def badges(query: Mapping[str, str]) -> list[str | None]:
+        page = page_of(store, query)
+        each = (element.attributes for element in page.elements)
+        return [attributes.get("href") for attributes in each if attributes.get("class") == "badge bad"]
+
+    assert badges({"sort": "failures"}) == ["/s/two?at=3#r3", "/s/one?at=1#r1"]
+    assert listed(page_of(store, {"sort": "failures"})) == ["two", "one", "none"]
+    assert badges({"tool": "bash", "errors": "1"}) == ["/s/two?at=3#r3", "/s/one?at=5#r5"]
+    assert "1 failed bash call" in page_of(store, {"tool": "bash", "errors": "1"}).text
+    assert listed(page_of(store, {"tool": "edit", "errors": "1"})) == ["one"]
+    assert listed(page_of(store, {"tool": "read"})) == ["one"]
+
+
+def test_calls_are_read_without_being_asked_for() -> None:
+    """Failed calls of sessions that a list of few shows for the first time stay unknown, or it does not load again."""
+    store = filled(Random(4), 20)
+    listing = Listing(store)
+    first = "".join(sessions_page(store, {}, SERVED, listing))
+    assert listing._thread is not None
+    listing._thread.join(30)
+    second = "".join(sessions_page(store, {}, SERVED, listing))
+    assert ("not read yet" in first) == ("data-again" in first)
+    assert "not read yet" not in second
+    assert "failed call" in second
+    assert "data-again" not in second
 
 
 def test_a_list_that_was_made_before_another_one_changes_nothing() -> None:

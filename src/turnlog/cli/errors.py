@@ -53,8 +53,13 @@ class _Row(Struct):
 
     @property
     def is_open(self) -> bool:
-        """Whether a call failed and no later one is known to have worked. One that the user refused is no error."""
-        return self.what == "call" and self.outcome not in ("canceled", "refused") and not self.fixed
+        """Whether a call failed and no later one is known to have worked."""
+        return self.is_failed_call and not self.fixed
+
+    @property
+    def is_failed_call(self) -> bool:
+        """Whether a call failed, not one that the user refused."""
+        return self.what == "call" and self.outcome not in ("canceled", "refused")
 
 
 def add_to(commands: Any, store: ArgumentParser) -> None:
@@ -79,7 +84,7 @@ def _errors(arguments: Namespace) -> int:
     else:
         with paged():
             _print(shown)
-    failed = sum(row.is_open or row.fixed > 0 for row in rows)
+    failed = sum(row.is_failed_call for row in rows)
     still = f"{len(open_rows)} open" if open_rows else "none open"
     said = f"{counted(failed, 'failed call')} of {memory.calls:,}, {still}" if failed else "no call failed"
     refused = sum(row.outcome == "refused" for row in rows)

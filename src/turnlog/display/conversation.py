@@ -13,6 +13,8 @@ from .._platform.times import clock, day
 from .._platform.units import lasted
 from ..log.records import Approval, Decision, MessageBody, Record
 from ..log.store import Problem, Store
+from ..summarize.failures import Failure, is_harmless
+from ..summarize.reading import failure_in
 from ..view.decisions import active_decisions
 from ..view.tool_calls import CallInfo
 from ..view.turns import TurnInfo
@@ -151,14 +153,18 @@ class ConversationWriter:
         """A call on one line, with its outcome and what it changed; behind it its arguments and its result."""
         info, answer = item.info, self._talk.result_of(item.info) if item.info else None
         assert info is not None
+        failure = None if answer is None else failure_in(answer[1])
+        failure = None if failure and is_harmless(info.call, failure) else failure
         about = [text(" "), tag("code", text(" ".join(item.text.split())[:_GIST], one_line=True))] if item.text else []
-        head = [tag("b", text(item.label, one_line=True)), *about, text(" "), *self._ended(info)]
+        head = [tag("b", text(item.label, one_line=True)), *about, text(" "), *self._ended(info, failure)]
         for file in item.files:
             words = file.change if item.text.endswith(file.path) else f"{file.path} {file.change}"
             head += [text(f" {words}", one_line=True)]
         standing = self._standing.badges(answer[0] if answer else record)
         head += [tag("span", text(badge.whole), class_="badge warn", title=badge.title) for badge in standing]
-        if item.outcome != "ok" and item.folded.strip():
+        if item.outcome == "ok" and failure:
+            head.append(tag("span", text(failure.said, one_line=True), class_="gist"))
+        elif item.outcome != "ok" and item.folded.strip():
             line = ": ".join([line.strip() for line in item.folded.splitlines() if line.strip()][:2])
             head.append(tag("span", text(line[: 2 * _GIST], one_line=True), class_="gist"))
         yield start("details", class_="call")
@@ -184,9 +190,9 @@ class ConversationWriter:
         yield end("details")
         yield from pictures  # an image is shown, not folded
 
-    def _ended(self, info: CallInfo) -> Iterator[Markup]:
+    def _ended(self, info: CallInfo, failure: Failure | None) -> Iterator[Markup]:
         if info.outcome is not None:
-            yield outcome_badge(info.outcome)
+            yield outcome_badge(failure.status if failure and info.outcome == "ok" else info.outcome)
         if info.seconds and info.seconds >= _SHOWN:
             yield tag("span", text(f" after {info.seconds:,.1f} s"), class_="small")
         if not info.result:

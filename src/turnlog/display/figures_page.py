@@ -14,9 +14,9 @@ from ..models.pricing import total_cost
 from .charts import Series, bar, columns
 from .escapes import Markup, end, join, start, tag, text
 from .frame import Ways, foot, head, opening
-from .listing import KnownSession, Listing, ToolTally, day_of
+from .listing import KnownSession, Listing, ToolTally, day_of, seen
 from .pieces import folded, line, link, table, wrong
-from .sessions_page import Query, cached_share, seen, span_fields, totals
+from .sessions_page import Query, being_read, cached_share, span_fields, totals
 from .wording import amounts
 
 _DAYS = 30
@@ -34,7 +34,8 @@ def figures_page(
 ) -> Iterator[Markup]:
     """The figures of the days that a query asks for (`since`, `until`; `all`: draw all days), in chunks of markup."""
     asked, mistakes = Query.of({name: query[name] for name in ("since", "until") if name in query})
-    known = (listing or Listing(store)).with_calls(store.sessions())
+    infos = store.sessions()
+    known = listing.known(infos, wait=False) if listing else Listing(store).with_calls(infos)
     first = day_of(since(asked.since)) if asked.since else ""
     last = day_of(until(asked.until)) if asked.until else "~"
     sums, tools = _read(known.values(), first, last)
@@ -46,8 +47,11 @@ def figures_page(
         button = tag("button", text("Show"), type="submit")
         yield tag("form", span_fields(asked), button, method="get", action=ways.figures(), class_="find")
     yield from map(wrong, mistakes)
-    calls = counted(sum(tool.calls for tool in tools.values()), "call")
-    yield from totals(calls, added(sums["day"].values()), known.values())
+    if infos and not known:
+        yield being_read("Figures")
+    else:
+        calls = counted(sum(tool.calls for tool in tools.values()), "call")
+        yield from totals(calls, added(sums["day"].values()), known.values())
     span = {"since": asked.since, "until": asked.until}
     if any(sums["day"]):
         yield from _days(sums["day"], ways, span, draws_all=bool(query.get("all")))

@@ -1,13 +1,13 @@
 """What the pages over all sessions know of each: agent, folder, labels, tokens, cost, and how its tools fared.
 
 It takes seconds to read this of ten thousand sessions, so it is kept while a session has no new records; of one that
-grew, only new records are read, except for its calls, which are read again where somebody asks about them.
+grew, only new records are read, except for its calls, which a thread reads again.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path, PurePath
@@ -16,6 +16,7 @@ from threading import Lock, Thread
 from msgspec import Struct
 
 from .._platform.times import local
+from .._platform.visible import visible
 from ..errors import CorruptRecord, SessionNotFound, TurnlogError
 from ..log.bills import Bills, added, usage_by_model
 from ..log.store import SessionFacts, SessionInfo, Store
@@ -30,11 +31,13 @@ _FEW = 200
 
 
 class ToolTally(Struct):
-    """The calls of a tool: how many, how many of them failed or ran out of time, and the seconds of those timed."""
+    """The calls of a tool: how many, how many of them failed (as `turnlog errors` has it), the seconds of those timed,
+    and the record of the first of a session that failed."""
 
     calls: int = 0
     failed: int = 0
     seconds: array[float] = array("f")
+    first: int = 0
 
     def __add__(self, other: ToolTally) -> ToolTally:
         """The sum of two tallies."""
@@ -72,7 +75,11 @@ class KnownSession(Struct):
     @property
     def failed(self) -> int:
         """The number of calls that failed, as far as they were read."""
-        return sum(tool.failed for tool in self.tools.values())
+        return sum(tally.failed for tally in self.failures())
+
+    def failures(self, tool: str = "") -> Iterator[ToolTally]:
+        """The tallies with failed calls: of one tool, by its name as pages show it, or of all."""
+        return (tally for (_, name), tally in self.tools.items() if tally.failed and tool in ("", seen(name)))
 
 
 Known = Mapping[str, KnownSession]
@@ -93,24 +100,32 @@ class Listing:
 
     def known(self, infos: Sequence[SessionInfo], *, wait: bool = True) -> Known:
         """What is known of all sessions of the store, which `infos` are. Without `wait`, nothing while much has yet to
-        be read, which then begins in a thread. Raises what reading in a thread raised."""
+        be read. A thread reads the calls, and what is not waited for. Raises what reading in a thread raised."""
         behind = sum(map(self._is_behind, infos))
-        if not wait and behind > _FEW:
+        is_much = not wait and behind > _FEW
+        if not is_much:
+            self._read_bills(infos)
+        if is_much or not self.has_told(infos):
             if error := self._error:
                 self._error = None
                 raise error
             if self._thread is None or not self._thread.is_alive():
                 self._thread = Thread(target=self._read_all, args=(infos,), daemon=True)
                 self._thread.start()
-            return {}
-        if behind or len(infos) != len(self._known):
+        return {} if is_much else self._known.copy()  # to which threads may add
+
+    def has_told(self, infos: Iterable[SessionInfo]) -> bool:
+        """Whether the calls of all these sessions were read."""
+        return all((known := self._known.get(info.id)) and known.told >= info.records for info in infos)
+
+    def _read_bills(self, infos: Sequence[SessionInfo]) -> None:
+        if len(infos) != len(self._known) or any(map(self._is_behind, infos)):
             with self._lock:
                 self._read(infos)
-        return self._known.copy()  # to which threads may add
 
     def with_calls(self, infos: Sequence[SessionInfo]) -> Known:
         """The same, with all calls read."""
-        self.known(infos)
+        self._read_bills(infos)
         by_id = {info.id: info for info in infos}
         for info in sorted(infos, key=_age):
             with self._lock:  # each time, so that a page need not wait for all
@@ -171,10 +186,12 @@ class Listing:
         before = set[int]()
         tools: dict[tuple[str, str], ToolTally] = {}
         try:
-            for call, seconds in own_calls(self.store, info, by_id, self._told, before):
+            for call, seconds, is_failed in own_calls(self.store, info, by_id, self._told, before):
                 tool = tools.setdefault((day_of(call.time), call.call.name), ToolTally(seconds=array("f")))
                 tool.calls += 1
-                tool.failed += call.outcome in ("failed", "timeout")
+                if is_failed:
+                    tool.failed += 1
+                    tool.first = tool.first or call.record
                 if seconds > 0 and (call.finished or call.result):
                     tool.seconds.append(seconds)
         except CorruptRecord:
@@ -182,6 +199,11 @@ class Listing:
         except SessionNotFound:  # deleted meanwhile
             return
         known.tools, known.told, known.calls = tools, info.records, array("q", before)
+
+
+def seen(words: str) -> str:
+    """A text as pages show it, and as it comes back from them."""
+    return visible(words, one_line=True)
 
 
 def day_of(time: str) -> str:

@@ -13,7 +13,6 @@ from msgspec.structs import asdict
 
 from .._platform.times import TIMES, ago, day, since, until
 from .._platform.units import counted
-from .._platform.visible import visible
 from ..errors import SessionNotFound
 from ..log.bills import Bills, added, total_usage
 from ..log.store import SessionInfo, Store
@@ -23,7 +22,7 @@ from ..stores.ids import Family, families
 from ..stores.labels import OF_TRANSPORT
 from .escapes import Markup, end, join, start, tag, text
 from .frame import Ways, foot, head, opening
-from .listing import Known, KnownSession, Listing, facts_known, is_in_folder
+from .listing import Known, KnownSession, Listing, facts_known, is_in_folder, seen
 from .pieces import badge, field, folded, line, link, turning, wrong
 from .search_hits import hits, when
 from .wording import amounts
@@ -60,7 +59,7 @@ _READ: dict[str, tuple[Callable[[str], object], str]] = {
     "until": (until, TIMES),
     "cost": (_dollars, "a number of dollars"),
     "group": (_GROUPS.index, "day or project"),
-    "sort": (tuple(_SORTS.values()).index, "tokens or cost"),
+    "sort": ((*_SORTS.values(), "failures").index, "tokens, cost or failures"),
     "page": (int, "the number of a page"),
 }
 """What reads a value of a query, and what the value should be."""
@@ -102,7 +101,7 @@ class Query(Struct, frozen=True):
     @property
     def needs_calls(self) -> bool:
         """Whether the calls of every session have to be known."""
-        return bool(self.errors or self.tool)
+        return bool(self.errors or self.tool or self.sort == "failures")
 
     @property
     def needs_known(self) -> bool:
@@ -131,20 +130,15 @@ class Query(Struct, frozen=True):
         facts = known.facts
         name, _, value = self.label.partition("=")
         labels = {seen(key): seen(held) for key, held in facts.labels.items()} if name else {}
-        tools = (tally for (_, tool), tally in known.tools.items() if not self.tool or seen(tool) == self.tool)
         return (
             (not self.agent or seen(facts.agent).startswith(self.agent.lower()))
             and (not self.folder or facts.folder in folders)
             and (not self.model or any(seen(model) == self.model for model in known.bills))
             and (not self.label or (labels.get(name, "") == value if "=" in self.label else name in labels))
             and (not self.cost or known.cost >= _dollars(self.cost))
-            and (not self.needs_calls or any(tally.failed or not self.errors for tally in tools))
+            and (not self.tool or bool(self.errors) or any(seen(tool) == self.tool for _, tool in known.tools))
+            and (not self.errors or any(known.failures(self.tool)))
         )
-
-
-def seen(words: str) -> str:
-    """A text as pages show it, and as it comes back from them."""
-    return visible(words, one_line=True)
 
 
 def sessions_page(
@@ -154,9 +148,9 @@ def sessions_page(
     with one, figures are left out that it does not know yet, unless the query needs them."""
     asked, mistakes = Query.of(query)
     infos = store.sessions()
-    waits = listing is None or asked.needs_known
+    reads_all = listing is None or asked.needs_calls
     listing = listing or Listing(store)
-    known = listing.with_calls(infos) if asked.needs_calls else listing.known(infos, wait=waits)
+    known = listing.with_calls(infos) if reads_all else listing.known(infos, wait=asked.needs_known)
     chosen = asked.chosen(infos, known)
     yield head("Sessions", ways)
     yield from opening(ways, here="Sessions")
@@ -164,8 +158,7 @@ def sessions_page(
     yield tag("h1", text("Sessions"))
     words = counted(len(chosen), "session")
     if infos and not known:
-        note = tag("span", text("tokens, cost and models are being read; load this page again"), class_="small")
-        yield tag("p", tag("b", text(words)), note, class_="total", data_again="")
+        yield being_read(words)
     else:
         held = [known[info.id] for info in chosen if info.id in known]
         yield from totals(words, added(each.bills for each in held), held)
@@ -186,6 +179,12 @@ def sessions_page(
     yield foot()
 
 
+def being_read(words: str) -> Markup:
+    """The line of totals while there are none yet; the page loads itself again."""
+    note = tag("span", text("tokens, cost and models are being read; load this page again"), class_="small")
+    return tag("p", tag("b", text(words)), note, class_="total", data_again="")
+
+
 def totals(words: str, bill: Bills, held: Collection[KnownSession]) -> Iterator[Markup]:
     """Tokens and cost of sessions in a line after these words, and what is not in them."""
     tokens, cost = amounts(bill)
@@ -198,9 +197,10 @@ def totals(words: str, bill: Bills, held: Collection[KnownSession]) -> Iterator[
         "> a price or output is missing": ">" in words,
         f"no full price for {', '.join(unpriced)}": unpriced,
         f"{counted(damaged, 'session')} damaged, not counted in full: see turnlog verify": damaged,
-        f"errors of {counted(unread, 'session')} not read yet": unread,
+        f"calls of {counted(unread, 'session')} not read yet": unread,
     }
-    yield tag("p", tag("b", text(words)), class_="total")
+    again = "" if any(each.told < 0 for each in held) else None  # not where a session just grew, which goes on
+    yield tag("p", tag("b", text(words)), class_="total", data_again=again)
     yield from map(line, filter(notes.get, notes))
 
 
@@ -245,6 +245,7 @@ def _form(asked: Query, known: Collection[KnownSession], mistakes: Iterable[str]
     yield from map(wrong, mistakes)
     links = {f"{name if value == '1' else f'{name}: {value}'} ×": {name: ""} for name, value in is_set.items()}
     links.update({f"group by {name}": {"group": name} for name in _GROUPS if not asked.group})
+    links.update({"most failed calls first": {"sort": "failures"}} if asked.sort != "failures" else {})
     badges = (link(words, asked.link(ways, **to), class_="badge") for words, to in links.items())
     yield tag("p", *badges, class_="chips")
 
@@ -298,7 +299,9 @@ class _Table:
         return info.title or (known.title if known else "")
 
     def _amount(self, row: Family) -> Decimal:
-        """What a row is sorted by: cost or tokens of all its sessions."""
+        """What a row is sorted by: cost, tokens or failed calls of all its sessions."""
+        if self._asked.sort == "failures":
+            return Decimal(sum(tally.failed for each in self._held(row) for tally in each.failures(self._asked.tool)))
         return sum((getattr(each, self._asked.sort) for each in self._held(row)), Decimal(0))
 
     def _group(self, row: Family) -> str:
@@ -320,8 +323,7 @@ class _Table:
         known = self._known.get(info.id) or self._glance(info)
         title = next(filter(None, map(self._title, (info, *row.folded))), known.title)
         inside = [link(title or info.id, self._ways.session(info.id))]
-        if failed := sum(each.failed for each in held):
-            inside.append(badge(counted(failed, "failed call"), "bad"))
+        inside += self._failed(info, *row.folded)
         if any(each.is_damaged for each in held):
             inside.append(badge("damaged", "bad"))
         if row.folded:
@@ -350,6 +352,18 @@ class _Table:
             return KnownSession(facts=facts_known(self._store, info.id), title=title)
         return KnownSession()
 
+    def _failed(self, *infos: SessionInfo) -> list[Markup]:
+        """How many calls failed in these sessions, if any did; it leads to the first in the first of them."""
+        tool = self._asked.tool
+        known = ((info, self._known.get(info.id)) for info in infos)
+        tallies = [(info.id, tally) for info, held in known if held for tally in held.failures(tool)]
+        if not tallies:
+            return []
+        where = tallies[0][0]
+        first = min(tally.first for name, tally in tallies if name == where)
+        words = counted(sum(tally.failed for _, tally in tallies), f"failed {tool} call" if tool else "failed call")
+        return [link(words, self._ways.session(where, at=first), class_="badge bad")]
+
     def _tree(self, row: Family) -> Iterator[Markup]:
         """The sessions of a family, each below the one that it comes from."""
         placed = _below(row)
@@ -360,8 +374,8 @@ class _Table:
             tokens, cost = _bill_words([known] if known else [])
             words = " · ".join(filter(None, (kind, ago(info.updated), tokens and f"{tokens} tokens", cost)))
             here = link(self._title(info) or info.id, "" if info is row.info else self._ways.session(info.id))
-            level = f"d{min(depth, _DEEPEST)}"
-            yield tag("li", here, text(" "), tag("span", text(words), class_="small"), class_=level)
+            level, failed = f"d{min(depth, _DEEPEST)}", self._failed(info)
+            yield tag("li", here, text(" "), tag("span", text(f"{words} "), class_="small"), *failed, class_=level)
         if len(placed) > most:
             yield tag("li", link(f"all {len(placed):,} sessions", self._ways.sessions(family=seen(row.info.id))))
 

@@ -16,9 +16,9 @@ from ..log.messages import Message, Text, ToolCall, ToolResult
 from ..log.records import Decision, FileChange, MessageRecord, PartialAnswer, Record
 from ..summarize.changed_files import FileChanges, FileState, FileStates, PendingWrites, State
 from ..summarize.errors import WRITTEN_KEYS, FailedCall, FailedCalls, brief_of
-from ..summarize.failures import Failure, failure_of, is_harmless
+from ..summarize.failures import Failure, is_harmless
 from ..summarize.orders import orders_of
-from ..summarize.reading import LOOK, flat_lines, is_output, laid_out, spelled, with_calls
+from ..summarize.reading import failure_in, flat_lines, is_output, with_calls
 from ..tokens.counters import counter_for
 from ..tokens.protocol import Counter
 from ..view.decisions import Rewinds
@@ -361,7 +361,7 @@ class Memory:
         answered = self._pairing.answered.get(j)
         asked = self._calls.pop(answered[0], None) if answered is not None else None
         text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
-        failure = failure_of(laid_out(result, spelled(result), LOOK), result.outcome)
+        failure = failure_in(result)
         if asked is not None:
             harmless = failure is not None and is_harmless(asked.call, failure)
             self._ended(n, asked, text, None if harmless else failure)

@@ -20,8 +20,11 @@ from ..redaction import RedactingStore, Redactor
 from ..redaction.store import as_kept
 from ..stores.billing import made_in
 from ..stores.labels import labels_of
+from ..summarize.failures import Failure, is_harmless
+from ..summarize.reading import failure_in
 from ..tokens.counters import counter_for
 from ..view.consistency import Inconsistency, inconsistencies
+from ..view.file_edits import shell_text
 from ..view.fold import as_left
 from ..view.tool_calls import CallInfo, ToolUse, calls_of, tools_used, unanswered
 from ..view.turns import TurnInfo, seconds_between, turns_of
@@ -142,13 +145,20 @@ def tools_over(store: Store, sessions: Iterable[SessionInfo], *, since: str = ""
 
 def own_calls(
     store: Store, session: SessionInfo, by_id: Mapping[str, SessionInfo], told: set[int], own: set[int]
-) -> list[tuple[CallInfo, float]]:
-    """The calls of a session that are not in `told`, with their seconds; their hashes are added to it and to `own`.
-    Asked for all sessions, the oldest first, it gives the calls that `tools_over` counts. Texts are not kept while the
-    log is read. Raises as `Store.of_kinds`."""
-    records = {record.n: _without_texts(record) for record in store.of_kinds(session.id, _ABOUT_CALLS)}
-    calls = _not_told(records, session, by_id, told, own)
-    return [(info, _seconds(info, records) if info.result and not info.synthetic else info.seconds) for info in calls]
+) -> list[tuple[CallInfo, float, bool]]:
+    """The calls of a session that are not in `told`, with their seconds and whether they failed, as
+    `Memory.failed_calls` has it, without those refused; their hashes are added to `told` and to `own`. Asked for all
+    sessions, the oldest first, it gives the calls that `tools_over` counts. Texts are not kept while the log is read.
+    Raises as `Store.of_kinds`."""
+    failures: dict[tuple[int, int], Failure] = {}
+    records = {record.n: _without_texts(record, failures) for record in store.of_kinds(session.id, _ABOUT_CALLS)}
+    told_now = []
+    for info in _not_told(records, session, by_id, told, own):
+        seconds = _seconds(info, records) if info.result and not info.synthetic else info.seconds
+        counts = not info.rewound and info.result > info.record
+        failure = failures.get((info.result, info.result_part)) if counts else None
+        told_now.append((info, seconds, failure is not None and not is_harmless(info.call, failure)))
+    return told_now
 
 
 def _not_told(
@@ -168,19 +178,22 @@ def _not_told(
     return calls
 
 
-def _without_texts(record: Record) -> Record:
-    """A record with its calls and results alone, without their contents."""
+def _without_texts(record: Record, failures: dict[tuple[int, int], Failure]) -> Record:
+    """A record with its calls and results alone, without their contents; what failed is added to `failures`."""
     body = record.body
     if isinstance(body, MessageRecord | PartialAnswer):
-        parts = tuple(filter(None, map(_bare, body.message.parts))) or (Text(""),)
-        body = replace(body, message=replace(body.message, parts=parts))
+        parts = list[Part]()
+        for part in body.message.parts:
+            if isinstance(part, ToolResult):
+                failure = failure_in(part)
+                if failure is not None and failure.outcome != "canceled":
+                    failures[record.n, len(parts)] = failure
+                parts.append(replace(part, parts=()))
+            elif isinstance(part, ToolCall):
+                command = shell_text(part)  # which tells a search that found nothing from a failure
+                parts.append(replace(part, arguments={"command": command} if command else None, raw=""))
+        body = replace(body, message=replace(body.message, parts=tuple(parts) or (Text(""),)))
     return replace(record, body=body, raw=None)
-
-
-def _bare(part: Part) -> Part | None:
-    if isinstance(part, ToolCall):
-        return replace(part, arguments=None, raw=None)
-    return replace(part, parts=()) if isinstance(part, ToolResult) else None
 
 
 def _about_calls(store: RecordStore, session_id: str) -> dict[int, Record]:

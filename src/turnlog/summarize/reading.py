@@ -20,7 +20,7 @@ from ..log.messages import Media, Message, Part, Text, ToolCall, ToolResult
 from ..view.curate.lines import without_escapes
 from ..view.repair.pairing import At, Pairing
 from ..view.types import Shown
-from .failures import Failure, is_harmless
+from .failures import Failure, failure_of, is_harmless
 
 # -- speakers --------------------------------------------------------------------------------------
 #
@@ -251,6 +251,11 @@ def laid_out(part: Text | ToolCall | ToolResult, text: str, limit: int) -> str:
     text = without_escapes(text)
     text = text if len(text) <= limit else f"{text[: limit * 2 // 3]}\n{text[len(text) - limit // 3 :]}"
     return text if isinstance(part, ToolCall) else _laid_out(text)
+
+
+def failure_in(result: ToolResult) -> Failure | None:
+    """What went wrong, if a result shows that its call failed, whatever the call (see `is_harmless`); else None."""
+    return failure_of(laid_out(result, spelled(result), LOOK), result.outcome)
 
 
 def flat_lines(value: Any, name: str = "", depth: int = 0) -> Iterator[str]:
