@@ -9,6 +9,7 @@ from .._platform.units import counted
 from ..errors import BlobMissing
 from ..log.records import FileChange, Record
 from ..log.store import Store
+from ..session.titles import shown_title
 from ..view.turns import turn_spans
 from ..workspace.diff import NetChange, file_diff, net_changes, patch_lines
 from ..workspace.diff.folding import root_of
@@ -73,7 +74,7 @@ def root_for(store: Store, session_id: str) -> str:
 def changes_page(store: Store, session_id: str, ways: Ways) -> Iterator[Markup]:
     """The files that a session changed, all in all and turn by turn. Raises SessionNotFound, CorruptRecord."""
     info = store.info(session_id)
-    title = info.title or info.id
+    title = shown_title(store, info) or info.id
     yield head(f"Files · {title}", ways)
     yield from opening(ways)
     yield start("main")

@@ -20,6 +20,7 @@ from ..requests.prompt_cache import cache_rules
 from ..session.caches import outcome_of
 from ..session.session import Session
 from ..session.targets import chosen_target
+from ..session.titles import shown_title
 from ..stores.wrapper import ReadingStore
 from ..view.breakdown import Breakdown
 from ..view.decisions import active_decisions
@@ -54,7 +55,7 @@ def request_page(store: Store, session_id: str, n: int, ways: Ways) -> Iterator[
     and CorruptRecord if nothing of the session can be read, before anything is yielded."""
     listed = requests_of(store, session_id)  # which names what is damaged
     page = PageLinks(ReadingStore(as_kept(store), lambda problem: None), session_id, ways)
-    answered, title = listed.of(n), store.info(session_id).title or session_id
+    answered, title = listed.of(n), shown_title(store, store.info(session_id)) or session_id
     earlier = listed.before(answered)
     # Made at once: of a long session, the list of its requests is not in memory while the page is made.
     heading = [*_heading(page, listed, answered, title), *_damage(listed.problems)]
@@ -286,7 +287,7 @@ def requests_page(store: Store, session_id: str, ways: Ways, *, page: int = 1) -
     """The page of all requests of a session: charts over time, and a table of `page` 1, 2, ... Raises SessionNotFound,
     CorruptRecord, before anything is yielded."""
     store = as_kept(store)
-    listed, title = requests_of(store, session_id), store.info(session_id).title or session_id
+    listed, title = requests_of(store, session_id), shown_title(store, store.info(session_id)) or session_id
     inside = _requests(PageLinks(store, session_id, ways), listed, title, page)
     return framed(f"Requests: {title}", ways, inside, kind="asked")
 
