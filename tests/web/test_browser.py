@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import turnlog
 from browsing import browser
 from draws import draws
 from image_sessions import with_images
-from real_transcripts import imported
+from real_transcripts import FOLDERS, imported
 from turnlog.display.frame import Ways
 from turnlog.display.page import shows_images
 from turnlog.display.past_request import requests_of
@@ -32,7 +33,8 @@ web = pytest.importorskip("turnlog.web.app")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
 SERVED = Ways("served")
-LOOKS = ((400, "dark"), (1_600, "light"), (400, "light"), (1_600, "dark"))
+LOOKS = ((400, "dark"), (1_600, "light"), (400, "light"), (1_600, "dark"))[: draws(2, 4)]
+AGENTS = ("claude-code-entire", "codex-entire", "gemini-entire", "pi", "cline", "openhands", "swe-agent", "tau-bench")
 
 
 def a_compacted_session(store: Store) -> None:
@@ -60,11 +62,11 @@ def store(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     a_compacted_session(made)
     with suppress(pytest.skip.Exception):
         shared: Path = request.getfixturevalue("shared")
-        seen: dict[str, int] = {}
-        for path, one in (*imported(shared), *with_images(shared)):
-            if seen.setdefault(path.parent.name, 0) < draws(1, 40):
-                seen[path.parent.name] += 1
+        for folder in FOLDERS if draws(0, 1) else AGENTS:
+            for _, one in islice(imported(shared, [folder]), draws(1, 40)):
                 sync_session(made, one)
+        for _, one in islice(with_images(shared), draws(1, 20)):
+            sync_session(made, one)
     yield made
     made.close()
 
@@ -154,7 +156,7 @@ def test_every_page_is_right(store: Store, address: str, opened: Any, width: int
     """A page has an error, fetches something, is wider than its window, or shuts somebody out."""
     looked = Looked(opened, address, width, scheme)
     pages = all_pages(store)
-    step = 1 if draws(0, 1) else 4  # each look has its share of the pages, unless there is time
+    step = draws(3, 1)  # each look has its share of the pages, unless there is time
     chosen = [*pages[:5], *pages[5 + LOOKS.index((width, scheme)) % step :: step]]
     assert [line for page in chosen for line in looked.at(page)] == []
     looked.context.close()
