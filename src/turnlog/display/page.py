@@ -300,7 +300,8 @@ def _commands(info: SessionInfo, agent: str, folder: str) -> Iterator[tuple[str,
         place = f"cd {shlex.quote(folder)} && " if folder else ""
         yield f"Copy: go on in {agent}", f"{place}{_GO_ON[agent]} {session}"
     yield "Copy: go on in a chat", f"turnlog chat --session {session}"
-    yield "Copy: hand over", f"turnlog handoff {session}"
+    other = "codex" if agent == "claude-code" else "claude"
+    yield f"Copy: hand over to {other}", f"turnlog handoff {session} --to {other}"
 
 
 # -- the prompts -----------------------------------------------------------------------------------
