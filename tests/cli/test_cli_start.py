@@ -26,6 +26,8 @@ NOT_RUN = {
     "handoff latest --to claude --start": "needs a program",
     "rekey --key ask --new-key ask": "needs an encrypted store",
     "rekey --key file:old.key --new-key file:new.key": "needs an encrypted store",
+    "serve --discover": "goes on until Ctrl-C",
+    "serve --open": "goes on until Ctrl-C",
 }
 
 
