@@ -40,6 +40,7 @@ WITHOUT: dict[str, dict[str, str]] = {
     "stores/presence.py": {"O_DIRECTORY": "behind `hasattr`"},
     "stores/sqlite/database.py": {"fcntl": "in a `try`, else None", "register_at_fork": "behind `hasattr`"},
     "transport/recorder.py": {"register_at_fork": "behind `hasattr`"},
+    "web/connections.py": {"resource": "in a `try`, else the usual limit"},
 }
 """What the product uses that Windows lacks, and why it does without."""
 
