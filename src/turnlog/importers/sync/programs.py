@@ -20,7 +20,7 @@ from .session import sync_session, without_secrets
 SECONDS = 0.2
 """How long a question waits for transcripts."""
 
-LOOK = 0.4
+LOOK = 0.2
 """Seconds between two looks at the transcripts that were written last, for `follow`."""
 FIND = 5.0
 """Seconds between two searches for new transcripts."""
