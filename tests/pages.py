@@ -87,6 +87,8 @@ class Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if not self._open or self._open.pop() != tag:
             self.wrong.append(f"closed out of turn: {tag}")
+        if tag in _APART:
+            self.text += " "
 
     def handle_data(self, data: str) -> None:
         self.text += data

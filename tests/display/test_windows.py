@@ -94,6 +94,7 @@ def test_a_window_shows_what_the_whole_page_shows(seed: int) -> None:
     first = random.Random(seed).randint(1, many)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(page, "_WHOLE", 0)
+        patch.setattr("turnlog.display.talk._AROUND", 6)
         part = elements(page.window(store, "s", SERVED, first=first))
     both = whole.keys() & part.keys() - {max(whole), max(part)}  # the last one ends with the fragment
     assert {n: _TURN.sub("", part[n]) for n in both} == {n: _TURN.sub("", whole[n]) for n in both}

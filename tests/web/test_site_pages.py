@@ -66,12 +66,25 @@ def test_pages_lead_to_each_other(tmp_path: Path) -> None:
                 assert unquote(to.partition("#")[0]) in names, (name, to)
 
 
-def test_a_folder_with_other_files_stays(tmp_path: Path) -> None:
-    """Files of the user are lost between pages."""
-    (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="has other files"):
+@pytest.mark.parametrize("name", ["mine.txt", "index.html"])
+def test_a_folder_with_other_files_stays(name: str, tmp_path: Path) -> None:
+    """Files of the user, such as a web site of their own, are lost or stand between pages."""
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(InputError, match=f"has other files, such as {name}"):
         write_site(MemoryStore(), tmp_path, [])
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_pages_of_an_earlier_run_go(tmp_path: Path) -> None:
+    """A page with secrets, or of a deleted session, stays in a folder that was written again."""
+    store = MemoryStore()
+    fill(store)
+    write_site(store, tmp_path, [], requests=3)
+    assert (tmp_path / "asks.html").exists()
+    store.delete("asks")
+    files = write_site(store, tmp_path, [], requests=1)
+    names = [path.name for path in tmp_path.iterdir()]
+    assert len(names) == files and not any(re.match(r"asks\.(?!agent)", name) for name in names)
 
 
 def test_a_site_without_secrets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,7 +41,7 @@ def _site(arguments: Namespace) -> int:
     if store_path is not None and (is_part_of(store_path, folder) or is_part_of(store_path, folder / "index.html")):
         raise InputError(f"{folder} is a part of the store itself; give another folder")
     problems: list[Problem] = []
-    with opened(arguments, past_damage=False) as store, _clean(store, arguments) as shown:
+    with opened(arguments, past_damage=False) as store, _clean(store, arguments, problems) as shown:
         files = write_site(shown, folder, problems, requests=arguments.requests)
     for line in problem_lines(problems):
         say(line)
@@ -53,7 +53,7 @@ def _site(arguments: Namespace) -> int:
 
 
 @contextmanager
-def _clean(store: Store, arguments: Namespace) -> Iterator[Store]:
+def _clean(store: Store, arguments: Namespace, problems: list[Problem]) -> Iterator[Store]:
     """The store or, if that is wanted, a copy of it without secrets, which goes when the pages are written."""
     if not arguments.redact:
         yield store
@@ -61,7 +61,8 @@ def _clean(store: Store, arguments: Namespace) -> Iterator[Store]:
     with TemporaryDirectory(prefix="turnlog-") as place_of_copy:
         copy = open_store(str(Path(place_of_copy) / "copy.db"))
         try:
-            copy_store(store, RedactingStore(copy, settings_of(arguments).finding(live=False)))
+            redacting = RedactingStore(copy, settings_of(arguments).finding(live=False))
+            copy_store(store, redacting, tell=problems.append)
             yield copy
         finally:
             copy.close()

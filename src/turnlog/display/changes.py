@@ -8,13 +8,13 @@ from itertools import takewhile
 from .._platform.units import counted
 from ..errors import BlobMissing
 from ..log.records import FileChange, Record
-from ..log.store import Store
+from ..log.store import SessionInfo, Store
 from ..session.titles import shown_title
 from ..view.turns import turn_spans
 from ..workspace.diff import NetChange, file_diff, net_changes, patch_lines
 from ..workspace.diff.folding import root_of
 from .escapes import Markup, end, start, tag, text
-from .frame import Ways, foot, head, opening
+from .frame import Ways, framed
 from .parts import diff_lines
 
 _LINES = 400
@@ -75,9 +75,10 @@ def changes_page(store: Store, session_id: str, ways: Ways) -> Iterator[Markup]:
     """The files that a session changed, all in all and turn by turn. Raises SessionNotFound, CorruptRecord."""
     info = store.info(session_id)
     title = shown_title(store, info) or info.id
-    yield head(f"Files · {title}", ways)
-    yield from opening(ways)
-    yield start("main")
+    return framed(f"Files · {title}", ways, _changes(store, info, title, ways))
+
+
+def _changes(store: Store, info: SessionInfo, title: str, ways: Ways) -> Iterator[Markup]:
     yield tag("h1", text("Files changed in "), tag("a", text(title, one_line=True), href=ways.session(info.id)))
     root, most = root_for(store, info.id), _LINES if ways.is_served else None
     changes = changes_between(store, info.id, 1, info.records)
@@ -91,5 +92,3 @@ def changes_page(store: Store, session_id: str, ways: Ways) -> Iterator[Markup]:
             if own := [record for record in changes if first <= record.n <= last]:
                 yield tag("h2", tag("a", text(f"Turn {number}"), href=ways.session(info.id, first)))
                 yield from changed_files(store, own, root, most=most)
-    yield end("main")
-    yield foot()

@@ -27,6 +27,10 @@ SERVED_POLICY = (
 """The Content-Security-Policy (level 3) of pages that a server sends, as a header."""
 
 
+MADE_BY = start("meta", name="generator", content="turnlog")
+"""In the head of every page that is a file."""
+
+
 class Ways(Struct, frozen=True):
     """Where the pages are that a page links to.
 
@@ -109,7 +113,7 @@ def head(title: str, ways: Ways, *, style: str = "", script: str = "") -> Markup
         policy += "base-uri 'none'; form-action 'none'"
         # Not made by `start`, which would escape the quotes of the policy.
         metas.insert(1, Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'))
-        metas.append(tag("style", Markup(style)))
+        metas += [MADE_BY, tag("style", Markup(style))]
     inside = Markup("\n".join(metas))
     return join([Markup('<!DOCTYPE html>\n<html lang="en"><head>'), inside, Markup("</head>\n")])
 

@@ -10,7 +10,7 @@ import shlex
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from .._platform.times import clock, day
@@ -32,7 +32,7 @@ from ..view.turns import turn_spans
 from .conversation import ConversationWriter
 from .description import describe
 from .escapes import Markup, end, start, tag, text
-from .frame import Ways, foot, head, opening
+from .frame import Ways, foot, framed, head, opening
 from .parts import PartWriter
 from .talk import Talk
 from .wording import in_short
@@ -244,16 +244,13 @@ def record_page(store: Store, session_id: str, n: int, ways: Ways) -> Iterator[M
     record = next(iter(store.read(info.id, first=n, last=n)), None) if 1 <= n <= info.records else None
     if record is None:
         raise InputError(f"record {n} of session {info.id!r} is damaged, or there is none")
-    told = describe(record)
-    yield head(f"Record {n} · {_title(store, info)}", ways)
-    yield from opening(ways)
-    yield start("main")
-    title = tag("a", text(_title(store, info), one_line=True), href=ways.session(info.id, n))
-    yield tag("h1", text(f"Record {n} of "), title)
-    yield tag("p", text(" ".join(map(str, (told.kind, *told.headline, told.time))), one_line=True), class_="small")
-    yield from PartWriter(store, info.id, ways, [], is_cut=False).blocks(told.blocks, n)
-    yield end("main")
-    yield foot()
+    told, title = describe(record), _title(store, info)
+    inside = [
+        tag("h1", text(f"Record {n} of "), tag("a", text(title, one_line=True), href=ways.session(info.id, n))),
+        tag("p", text(" ".join(map(str, (told.kind, *told.headline, told.time))), one_line=True), class_="small"),
+    ]
+    blocks = PartWriter(store, info.id, ways, [], is_cut=False).blocks(told.blocks, n)
+    return framed(f"Record {n} · {title}", ways, chain(inside, blocks))
 
 
 def _served_top(store: Store, info: SessionInfo, ways: Ways) -> Iterator[Markup]:

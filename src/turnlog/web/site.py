@@ -14,7 +14,7 @@ from .._platform.files import write_whole
 from ..display.changes import changes_page
 from ..display.escapes import Markup
 from ..display.figures_page import figures_page
-from ..display.frame import Ways
+from ..display.frame import MADE_BY, Ways
 from ..display.page import shows_images, whole_page
 from ..display.past_request import requests_of
 from ..display.request_page import request_page, requests_page
@@ -26,18 +26,23 @@ from ..redaction.store import as_kept
 from ..session import SessionLog
 from ..stores import PastDamage
 
+_HEAD = 8_000
+"""The head of a page before its style has fewer bytes."""
+
 
 def write_site(store: Store, folder: Path, problems: list[Problem], *, requests: int = 1) -> int:
     """Write the pages of every session of a store into a folder, which is made if it is not there; returns how many
     files there are. `requests`: for how many of the newest requests of a session there is a page of what the model saw.
 
-    Raises InputError if the folder has files that are not pages of such a site, OSError. What cannot be read is a
-    problem. Only the user can read the files.
+    Pages that an earlier run left there, perhaps with secrets or of deleted sessions, are removed. Raises InputError if
+    the folder has anything else, OSError. What cannot be read is a problem. Only the user can read the files.
     """
     ways, store = Ways("site"), PastDamage(as_kept(store), problems.append)
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / ways.sessions()).exists():
-        raise InputError(f"{folder} has other files; give a new or an empty folder")
+    if other := next((path for path in _there(folder) if not _is_ours(path)), None):
+        raise InputError(f"{folder} has other files, such as {other.name}; give a new or an empty folder")
     folder.mkdir(parents=True, exist_ok=True)
+    for path in _there(folder):
+        path.unlink()
     written = 0
     for info in store.sessions():
         newest = islice(reversed(requests_of(store, info.id).requests), requests)
@@ -65,3 +70,15 @@ def _of_session(
 
 def _write(path: Path, pieces: Iterable[Markup | bytes]) -> None:
     write_whole(path, (piece if isinstance(piece, bytes) else piece.encode("utf-8") for piece in pieces))
+
+
+def _there(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is a page that turnlog made."""
+    if path.suffix != ".html" or path.is_symlink() or not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return MADE_BY.encode() in file.read(_HEAD)
