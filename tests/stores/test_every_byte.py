@@ -69,27 +69,47 @@ def places_of(url: str, kind: str, records: int) -> Iterator[tuple[Path, int, in
             at += len(line)
         return
     path = Path(url)
-    data, page = path.read_bytes(), 0
     with closing(sqlite3.connect(path)) as db:
         page = db.execute("pragma page_size").fetchone()[0]
-        rows = db.execute("select id & 0xffffffff, checksum, cast(record as blob) from records where id < 2 << 32")
-        for n, checksum, raw in rows.fetchall():
-            for value in (checksum, raw):
-                yield from ((path, place, n) for place in where(data, value, page))
+    data = path.read_bytes()
+    for n, *values in rows_of(data):
+        for value in values:
+            yield from ((path, place, n) for place in where(data, value, page))
+
+
+def rows_of(data: bytes) -> list[tuple[int, bytes, bytes]]:
+    """The records of `s` in an SQLite file: number, checksum, body. None if SQLite cannot read them."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.deserialize(data[:18] + b"\1\1" + data[20:])  # 1: no write-ahead log, which a database in memory cannot have
+        query = "select id & 0xffffffff, cast(checksum as blob), cast(record as blob) from records where id < 2 << 32"
+        try:
+            return db.execute(query).fetchall()
+        except sqlite3.DatabaseError:
+            return []
 
 
 def where(data: bytes, value: bytes, page: int) -> Iterator[int]:
     """The places of a value in an SQLite file; the end of a long one is in pages of its own, each after a pointer."""
-    at, size = -1, len(value)
-    while at < 0:
-        at = data.find(value[:size])
-        size -= at < 0
+    size = len(value)
+    while (at := found(data, value[:size])) is None:
+        size -= 1
     yield from range(at, at + size)
     while size < len(value):
         piece = value[size : size + page - 4]
-        at = data.find(piece)
+        at = found(data, piece)
+        assert at is not None
         yield from range(at, at + len(piece))
         size += len(piece)
+
+
+def found(data: bytes, piece: bytes) -> int | None:
+    """Where a piece of a record is read from: pages that SQLite split have old copies in the room that became free."""
+    at = data.find(piece)
+    while at >= 0:
+        if rows_of(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]) != rows_of(data):
+            return at
+        at = data.find(piece, at + 1)
+    return None
 
 
 class Check:
