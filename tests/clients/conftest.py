@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sdk_clients import close_clients
 
-_CLOSING = "Exception ignored in. <async_generator object (Response.aiter_raw|AsyncResponseStream.__aiter__)"
+_CLOSING = "Exception ignored in. <async_generator object \\w+[.](aiter_raw|__aiter__)"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
