@@ -24,7 +24,7 @@ from real_transcripts import FOLDERS, imported
 from turnlog._platform.units import counted
 from turnlog._platform.visible import visible
 from turnlog.display.frame import Ways
-from turnlog.display.past_request import AnsweredRequest, PastRequest, past_request, requests_of
+from turnlog.display.past_request import AnsweredRequest, PastRequest, past_request, requests_of, windows_of
 from turnlog.display.request_page import request_page, requests_page, window_use
 from turnlog.display.request_words import request_changes, undoing
 from turnlog.errors import BudgetError, InputError, TurnlogError
@@ -185,6 +185,17 @@ def test_a_past_request_is_the_one_that_was_sent(steps: list[tuple[str, int]], s
         if before and sent.made.cache is not None:
             use = past.cache_use(listed.of(before[-1].n))
             assert use is None or use[0] == sent.made.cache
+
+
+@given(steps=_steps, seed=st.integers(0, 10_000), step=st.integers(1, 3))
+def test_the_window_over_time_is_that_of_each_request(steps: list[tuple[str, int]], seed: int, step: int) -> None:
+    """A chart in which a request has other tokens of a kind than its own page, after decisions or another model, fails
+    here."""
+    talker = talked(steps, seed)
+    picked = requests_of(talker.store, "s").requests[::step]
+    each = [PastRequest(talker.store, "s", answered) for answered in picked]
+    expected = [past.session.window.breakdown(past.target).shares for past in each]
+    assert [*windows_of(talker.store, "s", picked)] == expected
 
 
 @given(steps=_steps, seed=st.integers(0, 10_000))

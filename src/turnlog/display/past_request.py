@@ -6,7 +6,7 @@ that request again. Of transcripts of other programs it is the request that turn
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import takewhile
 
 from msgspec import Struct
@@ -22,11 +22,13 @@ from ..models.target import Target
 from ..providers import PROVIDERS
 from ..redaction.store import as_kept
 from ..requests.request import CacheUse, Request
+from ..session.inspect import WindowOverTime
 from ..session.session import Session
 from ..session.state import Context
 from ..session.targets import chosen_target
 from ..stores.records import of_any
 from ..stores.wrapper import ReadingStore
+from ..view.breakdown import Share
 from ..view.turns import seconds_between
 from ..view.types import Shown, starts_turn
 
@@ -231,6 +233,23 @@ class PastRequest:
         first = min(other.records, default=0) if other else 0
         decision = context.decisions.get(first) if other and other.stands_in else None
         return now.cache, first if decision is None else decision.first
+
+
+def windows_of(store: Store, session_id: str, requests: Sequence[AnsweredRequest]) -> Iterator[tuple[Share, ...]]:
+    """What filled the window of each of these requests, oldest first: what the log showed then, in the counts of the
+    model that answered. Nothing for one whose model is not known, or for which the log was far beyond its budget."""
+    targets: dict[tuple[str, str], Target | None] = {}
+    if not requests:
+        return
+    past = PastStore(as_kept(store), requests[0])
+    window = WindowOverTime(past, session_id)
+    for each in requests:
+        past.upto, bill = each, each.usage_record
+        names = (bill.provider if bill else ""), each.model
+        if names not in targets:
+            targets[names] = _target(Session(past, past.info(session_id)), each)
+        target = targets[names]
+        yield window.now(target) if target else ()
 
 
 def _target(session: Session, answered: AnsweredRequest) -> Target | None:

@@ -22,7 +22,7 @@ from ..session.session import Session
 from ..session.targets import chosen_target
 from ..session.titles import shown_title
 from ..stores.wrapper import ReadingStore
-from ..view.breakdown import Breakdown
+from ..view.breakdown import KINDS, Breakdown, Kind
 from ..view.decisions import active_decisions
 from ..view.turns import seconds_between
 from .charts import Series, bar, columns, legend
@@ -30,7 +30,7 @@ from .escapes import Markup, join, tag, text
 from .fates import Fates, PageLinks
 from .frame import Ways, framed
 from .parts import preformatted
-from .past_request import AnsweredRequest, PastRequest, RequestList, requests_of
+from .past_request import AnsweredRequest, PastRequest, RequestList, requests_of, windows_of
 from .pieces import badge, folded, line, link, panel, table, turning, wrong
 from .request_words import cache_words, request_changes
 from .wording import cents, tokens_of
@@ -43,6 +43,9 @@ _PAGE, _IN_FILE = 200, 2_000
 
 _MOST = 10_000
 """The most records of a log that a page takes apart message by message: all of them are in memory meanwhile."""
+
+_DRAWN = 100
+"""At most so many requests are in the chart of what filled the window."""
 
 _TOOLS = 8
 """So many tools have a line of their own in the table of what fills a window."""
@@ -301,6 +304,7 @@ def _requests(page: PageLinks, listed: RequestList, title: str, number: int) -> 
         yield line(f"not in these figures: {counted(listed.other_bills, 'bill')} of none of these answers")
     if not requests:
         return
+    yield from _windows(page, requests)
     yield from _charts(requests)
     size = _PAGE if page.ways.is_served else _IN_FILE
     first = min(max(1, number) - 1, (len(requests) - 1) // size) * size
@@ -336,6 +340,35 @@ def _charts(requests: Sequence[AnsweredRequest]) -> Iterator[Markup]:
         yield columns("Cost of each request", [costs], names, lambda dollars: f"${dollars:,.4f}")
     seconds = Series("seconds", "output", [each.seconds or 0 for each in requests])
     yield columns("Time to the answer", [seconds], names, lambda span: lasted(span) or "0 s")
+
+
+def _windows(page: PageLinks, requests: Sequence[AnsweredRequest]) -> Iterator[Markup]:
+    """What filled the window over time, by kind; of many requests, every so many."""
+    if requests[-1].made_of > _MOST:
+        yield line(f"What filled each window is not drawn: the log has more than {_MOST:,} records.")
+        return
+    step = -(-len(requests) // _DRAWN)
+    picked = requests[::-step][::-1]  # with the newest
+    sums = Counter[tuple[Kind, int]]()
+    try:
+        filled = [*enumerate(windows_of(page.store, page.id, picked))]
+    except TurnlogError as error:
+        yield wrong(f"What filled each window cannot be told: {error}")
+        return
+    for i, shares in filled:
+        for share in shares:
+            sums[share.kind, i] += share.tokens
+    kinds = [kind for kind in KINDS if any(sums[kind, i] for i, _ in filled)]
+    if not kinds:
+        return
+    series = [Series(kind, kind, [sums[kind, i] for i, _ in filled]) for kind in kinds]
+    title = f"What filled the window of every {step:,}th request" if step > 1 else "What filled the window"
+    marks = {i for i, each in enumerate(picked) if each.decided} if step == 1 else ()
+    names = [f"request {each.number:,}" for each in picked]
+    yield columns(title, series, names, lambda tokens: f"{tokens:,.0f} tokens", marks=marks)
+    if unknown := sum(not shares for _, shares in filled):
+        words = "the model is not known, or the log was far beyond its budget"
+        yield line(f"Not told of {counted(unknown, 'request')}: {words}.")
 
 
 def _cost(request: AnsweredRequest) -> Cost:

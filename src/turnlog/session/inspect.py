@@ -15,12 +15,14 @@ from ..models.target import Target
 from ..requests.build import Builder
 from ..requests.carried import found_tools, tools_in_prompt
 from ..requests.pieces import Conversation
+from ..requests.repaired import RepairedView
 from ..requests.size import Sizing, as_declared, given_choice, settings_tally, spelled_as
-from ..requests.translate import plan
+from ..requests.translate import RequestPlan, plan
 from ..tokens.calibration import Drift, Prediction
 from ..tokens.counters import count_message, counter_for
+from ..tokens.protocol import Certainty
 from ..view.bound_reasoning import Bound, bindings_of
-from ..view.breakdown import Breakdown, shares_of
+from ..view.breakdown import Breakdown, Share, Splitter, shares_of
 from ..view.compaction.situation import Item
 from ..view.decisions import active_decisions
 from ..view.explain import Explanation, explain
@@ -122,17 +124,43 @@ class WindowUse:
         bindings: dict[int, Bound] = {**dict(bindings_of(records)), **dict(prefixes_of(followed))}
         builder = Builder(ways, blob, sizing, bindings)
         sent = builder.repaired(Conversation.of(items), fate_of(records))
-        view = [replace(shown, message=spelled_as(shown.message, ways.rules)) for shown in sent.closed.view]
-        loaded = found_tools(shown.message for shown in sent.closed.view)
-        shown_tools = tools_in_prompt(as_declared(sent.tools, ways.rules), ways.provider, loaded)
-        declared = counter.tools(shown_tools, given_choice(ways))
-        around = counter.frame(system=sent.system, tools=bool(sent.tools)) + settings_tally(
-            ways.local.settings, counter, ways.provider
-        )
-        shares, certainty = shares_of(view, sent.sizes, declared, around, counter, blob)
+        shares, certainty = _shares(ways, sent, Splitter(counter, blob))
         terms = terms or Terms(context.budget, context.strategy)
         named = target.provider, target.model, terms.strategy.name, terms.budget
         return Breakdown(*named, marks, shares, certainty, counter.id, curated)
+
+
+def _shares(ways: RequestPlan, sent: RepairedView, splitter: Splitter) -> tuple[tuple[Share, ...], Certainty]:
+    """The tokens of a request by kind, and how far to trust them."""
+    view = [replace(shown, message=spelled_as(shown.message, ways.rules)) for shown in sent.closed.view]
+    loaded, counter = found_tools(shown.message for shown in sent.closed.view), splitter.counter
+    shown_tools = tools_in_prompt(as_declared(sent.tools, ways.rules), ways.provider, loaded)
+    declared = counter.tools(shown_tools, given_choice(ways))
+    settings = settings_tally(ways.local.settings, counter, ways.provider)
+    around = counter.frame(system=sent.system, tools=bool(sent.tools)) + settings
+    splitter.keep(view)
+    return shares_of(view, sent.sizes, declared, around, splitter)
+
+
+class WindowOverTime:
+    """What fills the window as a log grows: the shares of `WindowUse.breakdown`, each message counted once."""
+
+    def __init__(self, store: Store, session_id: str) -> None:
+        self._context = Context(store, session_id)
+        self._blob = store.get_blob
+        self._splitter: Splitter | None = None
+
+    def now(self, target: Target) -> tuple[Share, ...]:
+        """The shares of the log as it is now; none if it is so far beyond its budget that not all of it is at hand."""
+        context = self._context
+        context.refresh()
+        context.aim_at(target)
+        if context.gap is not None:
+            return ()
+        counter = counter_for(target.provider, target.model)
+        if self._splitter is None or self._splitter.counter.id != counter.id:
+            self._splitter = Splitter(counter, self._blob)
+        return _shares(context.builder(target).plan, context.repaired(target), self._splitter)[0]
 
 
 def _saved(view: Sequence[Viewed], items: Sequence[Item], sizing: Sizing) -> tuple[tuple[str, int], ...]:

@@ -341,7 +341,7 @@ class Context:
         if item.shown.message.role == "assistant":
             self._changes.first_answer = self._changes.first_answer or item.n
 
-    def _repaired(self, aim: Target) -> RepairedView:
+    def repaired(self, aim: Target) -> RepairedView:
         """What a request for a target shows, and how large it is: the same until something is taken in."""
         builder, built = self.builder(aim), self._built
         if built is None or built[0] is not builder:  # pieces are kept as one builder made them
@@ -386,7 +386,7 @@ class Context:
     def fill(self, aim: Target) -> float:
         """The size of the view as a share of the size at which something has to be decided."""
         self.aim_at(aim)
-        return self._repaired(aim).tokens / max(1, self._marks(aim).trigger)
+        return self.repaired(aim).tokens / max(1, self._marks(aim).trigger)
 
     def is_at_rest(self, aim: Target) -> bool:
         """Whether nothing has to be decided: the view is small, under the caps, and shows all orders."""
@@ -394,10 +394,10 @@ class Context:
         if self.gap is not None or self._tally.is_over_caps(self.strategy) or has_untold(self.decisions.values()):
             return False
         few = self._sizing.has_room(self._tally.media, self.builder(aim).plan.rules)
-        return few and self._tally.tokens <= self._reach and self._repaired(aim).tokens <= self._marks(aim).trigger
+        return few and self._tally.tokens <= self._reach and self.repaired(aim).tokens <= self._marks(aim).trigger
 
     def _marks(self, aim: Target) -> Thresholds:
-        budget, view = self.strategy.applied_to(self.budget), self._repaired(aim)
+        budget, view = self.strategy.applied_to(self.budget), self.repaired(aim)
         marks = budget.marks(aim.input_limit, view.fixed, 0, scale=self._scale(aim), known=aim.known)
         return marks.with_room(self.cleared(aim))
 
@@ -406,7 +406,7 @@ class Context:
 
     def cleared(self, aim: Target) -> int:
         """The tokens of a request that the provider is expected to leave out by itself."""
-        size = Count(self._repaired(aim).tokens, self.counter.id)
+        size = Count(self.repaired(aim).tokens, self.counter.id)
         return self.calibration.cleared(aim.provider, size) if self.builder(aim).plan.taken_out else 0
 
     def folding(self, aim: Target) -> Decision | None:
@@ -414,7 +414,7 @@ class Context:
         there is room for them."""
         self.aim_at(aim)
         told, late = [shown.records[0] for shown in self._changes.messages], self.sections.moving
-        if not (told or late) or self._repaired(aim).tokens <= self._marks(aim).trigger:
+        if not (told or late) or self.repaired(aim).tokens <= self._marks(aim).trigger:
             return None
         return folding(min((*told, *late)), max((*told, *late)), 1 if told else min(late))
 
@@ -475,7 +475,7 @@ class Context:
             terms.strategy,
             ports,
             window=aim.input_limit,
-            fixed=self._repaired(aim).fixed,
+            fixed=self.repaired(aim).fixed,
             number=self.last + 1,
             pinned=self._curation.pinned,
             gap=self.gap,
@@ -507,7 +507,7 @@ class Context:
         builder = self.builder(aim)
         request = builder.request(self._shown, self._fate, self._time)
         request = request.after(self._told) if self._told else request
-        last_request = LastRequest(builder.plan, self._repaired(aim), self.last)
+        last_request = LastRequest(builder.plan, self.repaired(aim), self.last)
         if marks is not None:
             request = builder.marked(
                 request, last_request.view.tokens, marks_wanted(self._id, aim, marks, self.decisions)
@@ -517,7 +517,7 @@ class Context:
 
     def sent_to(self, aim: Target) -> LastRequest:
         """The request that was made last for a target; if none was, the one that would be made now."""
-        return self.caches.last(aim) or LastRequest(self.builder(aim).plan, self._repaired(aim), self.last)
+        return self.caches.last(aim) or LastRequest(self.builder(aim).plan, self.repaired(aim), self.last)
 
     def compaction(self, aim: Target) -> tuple[Request, LastRequest]:
         """The request with the conversation to be compacted, which may end with an answer; and what was sent."""
@@ -545,7 +545,7 @@ class Context:
         self.aim_at(aim)
         if self.gap is not None and self._reach != (reach := usual_reach(self.configuration)):
             self._load(self.counter, reach)  # what was tried within a smaller budget had less at hand
-        return Count(self._repaired(aim).tokens + self._gap_size()(), self.counter.id, self.builder(aim).certainty)
+        return Count(self.repaired(aim).tokens + self._gap_size()(), self.counter.id, self.builder(aim).certainty)
 
     @property
     def head(self) -> tuple[Shown, ...]:

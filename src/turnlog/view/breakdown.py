@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -17,7 +17,10 @@ Kind = Literal["system", "tools", "summary", "user", "assistant", "tool results"
 tokens that a provider adds to a request."""
 
 _KINDS: dict[str, Kind] = {"system": "system", "user": "user", "assistant": "assistant", "images": "images"}
-_ORDER: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""All kinds, in the order of a request."""
+
+_Key = tuple[Kind, str]  # the kind, and the tool's name
 
 
 class Share(Struct, frozen=True):
@@ -64,8 +67,32 @@ class Breakdown(Struct, frozen=True):
         return max(0, self.marks.limit - self.tokens)
 
 
+class Splitter:
+    """Divides the tokens of messages by kind, each message once: of many views of one session, what they have in common
+    is counted once."""
+
+    def __init__(self, counter: Counter, blob: BlobReader) -> None:
+        self.counter = counter
+        self._blob = blob
+        self._divided: dict[int, tuple[Message, Tally, dict[_Key, int]]] = {}  # by the identity of the message
+
+    def divided(self, shown: Shown, names: Mapping[str, str]) -> tuple[Tally, dict[_Key, int]]:
+        """The tokens of a message, in all and by kind; `names` are those of the tools by the ids of their calls."""
+        found = self._divided.get(id(shown.message))
+        if found is None:
+            tally = self.counter.messages((shown.message,), self._blob)
+            found = shown.message, tally, _split(shown, tally.parts, names, self.counter)
+            self._divided[id(shown.message)] = found
+        return found[1:]
+
+    def keep(self, view: Iterable[Shown]) -> None:
+        """Let go of all messages but those of a view."""
+        kept = {id(shown.message) for shown in view}
+        self._divided = {key: found for key, found in self._divided.items() if key in kept}
+
+
 def shares_of(
-    view: Sequence[Shown], sizes: Sequence[int], declared: Tally, around: Tally, counter: Counter, blob: BlobReader
+    view: Sequence[Shown], sizes: Sequence[int], declared: Tally, around: Tally, splitter: Splitter
 ) -> tuple[tuple[Share, ...], Certainty]:
     """The tokens of a conversation as it is sent, by kind, the largest tools first; and how far to trust them.
 
@@ -74,15 +101,15 @@ def shares_of(
     message's kind.
     """
     tally = declared + around
-    sums: dict[tuple[Kind, str], int] = {("tools", ""): declared.tokens, ("framing", ""): tally.framing}
+    sums: dict[_Key, int] = {("tools", ""): declared.tokens, ("framing", ""): tally.framing}
     names: dict[str, str] = {}
     for shown, size in zip(view, sizes, strict=True):
         for part in shown.message.parts:
             if isinstance(part, ToolCall):
                 names[part.id] = part.name
-        message_tally = counter.messages((shown.message,), blob)
+        message_tally, divided = splitter.divided(shown, names)
         tally += message_tally
-        for key, tokens in _split(shown, message_tally.parts, names, counter).items():
+        for key, tokens in divided.items():
             sums[key] = sums.get(key, 0) + tokens
         if size != message_tally.tokens:
             key = _kind_of(shown, names)
@@ -90,11 +117,11 @@ def shares_of(
     content_tokens = sum(tokens for key, tokens in sums.items() if key[0] != "framing")
     sums["framing", ""] = declared.tokens + around.tokens + sum(sizes) - content_tokens
     shares = [Share(kind, tokens, name) for (kind, name), tokens in sums.items() if tokens]
-    shares.sort(key=lambda share: (_ORDER.index(share.kind), -share.tokens, share.name))
+    shares.sort(key=lambda share: (KINDS.index(share.kind), -share.tokens, share.name))
     return tuple(shares), tally.certainty
 
 
-def _kind_of(shown: Shown, names: Mapping[str, str]) -> tuple[Kind, str]:
+def _kind_of(shown: Shown, names: Mapping[str, str]) -> _Key:
     """The kind of a message as a whole."""
     result = next((part for part in shown.message.parts if isinstance(part, ToolResult)), None)
     if result is not None:
@@ -106,11 +133,11 @@ def _tool_of(result: ToolResult, names: Mapping[str, str]) -> str:
     return result.name or names.get(result.call_id) or "unknown"
 
 
-def _split(shown: Shown, parts: dict[str, int], names: dict[str, str], counter: Counter) -> dict[tuple[Kind, str], int]:
+def _split(shown: Shown, parts: dict[str, int], names: Mapping[str, str], counter: Counter) -> dict[_Key, int]:
     """The tokens of one message by kind, without framing."""
-    sums: dict[tuple[Kind, str], int] = {}
+    sums: dict[_Key, int] = {}
     for name, kind in _KINDS.items():
-        key: tuple[Kind, str] = ("summary" if shown.stands_in else kind, "")
+        key: _Key = ("summary" if shown.stands_in else kind, "")
         sums[key] = sums.get(key, 0) + parts[name]
     left = parts["tool_results"]
     results = [part for part in shown.message.parts if isinstance(part, ToolResult)]
