@@ -71,7 +71,7 @@ def walked(store: Store, session_id: str) -> list[int]:
 
 def test_windows_are_the_whole_session() -> None:
     """Who scrolls misses a record, or sees one twice, forwards or backwards; a window is too large to scroll."""
-    store = long_session(200)
+    store = long_session(80)
     many = store.info("s").records
     assert walked(store, "s") == [*range(1, many + 1)]
     back = list[int]()

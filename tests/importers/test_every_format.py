@@ -7,6 +7,7 @@ import random
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -163,15 +164,14 @@ def test_damage_is_told(sample: Sample, seeds: range) -> None:
         except ImportFailed:
             continue
         assert sessions, seed
+        if seed % 4 == 0 and b"NaN" not in damaged and b"Infinity" not in damaged:
+            assert sessions == list(NAMED[sample.name].read(damaged)), seed
         everything = told(sessions)
         lost = [text for text in said_in(damaged) if text.strip() not in everything and text not in sample.silent]
         assert not lost or any(session.warnings for session in sessions), (seed, lost)
-        if b"NaN" not in damaged and b"Infinity" not in damaged:
-            assert sessions == list(NAMED[sample.name].read(damaged)), seed
-        try:
-            read_file(damaged)
-        except ImportFailed:
-            continue
+        if seed % 4 == 1:
+            with suppress(ImportFailed):
+                read_file(damaged)
 
 
 def _damaged(sample: Sample, seed: int) -> bytes:
@@ -203,20 +203,19 @@ def _with_other_rows(data: bytes, rng: random.Random) -> bytes:
 
 
 @EVERY
-@pytest.mark.parametrize("aim", TARGETS, ids=lambda aim: f"{aim.provider} {aim.model}")
-def test_its_requests_are_valid(sample: Sample, aim: Any, oracle: ModuleType) -> None:
+def test_its_requests_are_valid(sample: Sample, oracle: ModuleType) -> None:
     """A session that no model takes cannot be continued, whatever its file looked like."""
     for seed in range(-1, 12):
         try:
             sessions = list(NAMED[sample.name].read(sample.data if seed < 0 else _damaged(sample, seed)))
         except ImportFailed:
             continue
-        for imported in sessions:
+        for imported, aim in product(sessions, TARGETS):
             store = MemoryStore()
             sync_session(store, imported, None)
             with turnlog.open(imported.session_id, store=store, target=aim) as session:
                 session.user("And now?")
-                assert errors_of(oracle, aim, session.request().body) == [], seed
+                assert errors_of(oracle, aim, session.request().body) == [], (seed, aim.provider, aim.model)
 
 
 @EVERY

@@ -117,7 +117,6 @@ def test_each_original_is_sent_once_where_nothing_happens() -> None:
 def meddle(talk: Talk, chance: random.Random) -> None:
     """Something that a user does between two turns, or nothing."""
     session = talk.session
-    said = [record.n for record in session.history() if record.message is not None and record.message.role == "user"]
     what = chance.choice([*("budget", "compact", "pin", "strategy", "undo", "fork", "rewind"), *[""] * 15])
     try:
         if what == "budget":
@@ -125,7 +124,8 @@ def meddle(talk: Talk, chance: random.Random) -> None:
         elif what == "compact":
             session.compact(keep=chance.choice((None, 1, 3)))
         elif what == "pin":
-            session.pin(chance.choice(said))
+            said = (record for record in session.history() if record.message is not None)
+            session.pin(chance.choice([record.n for record in said if record.message.role == "user"]))
         elif what == "strategy":
             session.configure(strategy=chance.choice(("auto", "codex", "gemini-cli", "graded", "spec")))
         elif what == "undo":

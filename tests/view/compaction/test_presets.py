@@ -319,7 +319,7 @@ def test_an_order_outlives_the_turn_in_which_it_was_given(name: str, budget: int
     went, among them what the user had asked for once and for all."""
     session = opened(name, budget, Digest())
     session.user("Port billing to Decimal.")
-    for n in range(60):
+    for n in range(40):
         session.user("From now on, never push to main." if n == 5 else "Go on.")
         for i in range(2):
             call = ToolCall(f"call_{n}_{i}", "bash", {"q": f"sed -n 1,80p mod_{n}_{i}.py"})
