@@ -37,7 +37,7 @@ settings.register_profile("long", max_examples=5_000, print_blob=True, **_ALWAYS
 settings.register_profile("fast", max_examples=5, derandomize=True, **_ALWAYS)
 settings.load_profile(os.environ.get("TURNLOG_EXAMPLES") or ("ci" if os.environ.get("CI") else "default"))
 
-FEW = 3
+FEW = 2
 """The most cases of one test that a fast run takes."""
 
 gc.disable()  # until all is collected: it would find nothing, in five seconds

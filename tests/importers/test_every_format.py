@@ -152,6 +152,7 @@ def test_what_is_said_is_there(sample: Sample, tmp_path: Path) -> None:
     assert [text for text in said_in(sample.data) if text.strip() not in everything and text not in sample.silent] == []
 
 
+@pytest.mark.slow
 @EVERY
 @pytest.mark.parametrize("seeds", batches(200, 2000, 100), ids=lambda seeds: f"{seeds.start}")
 def test_damage_is_told(sample: Sample, seeds: range) -> None:
@@ -202,6 +203,7 @@ def _with_other_rows(data: bytes, rng: random.Random) -> bytes:
         return bytes(db.serialize())
 
 
+@pytest.mark.slow
 @EVERY
 def test_its_requests_are_valid(sample: Sample, oracle: ModuleType) -> None:
     """A session that no model takes cannot be continued, whatever its file looked like."""

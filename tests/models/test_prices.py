@@ -102,6 +102,7 @@ def test_a_price_is_that_of_the_source(data: st.DataObject, usage: Usage) -> Non
     assert turnlog.cost(usage, f"{seller}/{model}").total == theirs(seller, model, usage, kinds)
 
 
+@pytest.mark.slow
 def test_each_model_costs_what_the_source_says() -> None:
     """As above, of every model of every seller, and on both sides of every tier."""
     for seller, model in rows():

@@ -90,6 +90,7 @@ def nothing(talk: Talk) -> None:
     """It just goes on."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("meanwhile", [nothing, small_for_a_while, few_turns_for_a_while, undone])
 def test_no_summary_leaves_out_what_the_one_before_did_not_tell(meanwhile: Callable[[Talk], None]) -> None:
     """A model is sent the last notes and what is new. What those notes had no room for, or were never told, is new as
@@ -174,6 +175,7 @@ def test_nothing_is_forgotten_whatever_a_user_does() -> None:
     assert judged > draws(20, 300) // 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["auto", "codex", "gemini-cli", "graded", "spec", "summarise"])
 def test_the_first_summary_tells_what_had_slid_out(strategy: str) -> None:
     """A session that begins to summarise has a past that nothing told of: `graded` skipped it, as it keeps the first

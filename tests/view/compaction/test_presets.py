@@ -263,6 +263,7 @@ def test_results_that_a_strategy_keeps_leave_last_and_are_named() -> None:
     assert not left[0] and any(left)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output, size", [(50, 30), (200, 30), (100, 200), (600, 30)])
 def test_spec_ends_at_seventy_percent_of_its_budget(output: int, size: int) -> None:
     """The turns and results that `spec` keeps, or what can never leave, filled more of the window than its goal says:
