@@ -155,7 +155,7 @@ def test_nothing_is_forgotten_whatever_a_user_does() -> None:
     back. What left ahead of a summary, or was covered by one that was cut short or made without the model, was told to
     none of the later ones."""
     judged = 0
-    for seed in range(draws(20, 300)):
+    for seed in range(draws(12, 300)):
         chance = random.Random(seed)
         talk = Talk(*chance.choice((("openai-chat", "gpt-4o"), ("anthropic", "claude-sonnet-4-5"))), budget=4_000)
         talk.session.configure(strategy=chance.choice(("auto", "codex", "gemini-cli", "graded", "spec")))
@@ -172,7 +172,7 @@ def test_nothing_is_forgotten_whatever_a_user_does() -> None:
         ):  # else the model's notes were too long, and the next is told all
             judged += 1
             assert missing <= left_since_the_last_summary(records), seed
-    assert judged > draws(20, 300) // 2
+    assert judged > draws(12, 300) // 2
 
 
 @pytest.mark.slow
