@@ -31,13 +31,13 @@ SHARED = ROOT.parent / "shared"
 # No deadline anywhere: it measures the machine's load, not the code. CI draws the same examples
 # every time, so that a red run is about the change it ran on.
 _ALWAYS: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("default", max_examples=50, **_ALWAYS)
-settings.register_profile("ci", max_examples=60, derandomize=True, print_blob=True, **_ALWAYS)
+settings.register_profile("default", max_examples=40, **_ALWAYS)
+settings.register_profile("ci", max_examples=40, derandomize=True, print_blob=True, **_ALWAYS)
 settings.register_profile("long", max_examples=5_000, print_blob=True, **_ALWAYS)
 settings.register_profile("fast", max_examples=5, derandomize=True, **_ALWAYS)
 settings.load_profile(os.environ.get("TURNLOG_EXAMPLES") or ("ci" if os.environ.get("CI") else "default"))
 
-FEW = 3
+FEW = 2
 """The most cases of one test that a fast run takes."""
 
 gc.disable()  # until all is collected: it would find nothing, in five seconds

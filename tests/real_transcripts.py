@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -45,7 +46,13 @@ def imported(shared: Path, folders: Iterable[str] = FOLDERS) -> Iterator[tuple[P
     for folder in folders:
         for path in sorted((shared / "data" / folder).rglob("*")):
             if path.suffix in (".jsonl", ".json", ".responses", ".traj") and not path.name.endswith(".meta.json"):
-                yield from ((path, session) for session in read_file(path))
+                yield from ((path, session) for session in _read(path))
+
+
+@cache
+def _read(path: Path) -> list[Imported]:
+    """The sessions of a transcript, read once in a run: many tests go through all of them."""
+    return read_file(path)
 
 
 def records_of(drafts: Iterable[Draft]) -> list[Record]:

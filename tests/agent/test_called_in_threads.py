@@ -177,6 +177,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_the_program_ends() -> None:
     """A program with a tool that never returns cannot end; or one that ends cuts an effect in two."""
     ran = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, timeout=60, check=True)

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -302,6 +303,7 @@ def wait_for(path: Path, word: str) -> None:
     end = time.monotonic() + PATIENCE
     while not path.exists() or word not in path.read_text("utf-8"):
         assert time.monotonic() < end, f"the server did not note {word!r}"
+        threading.Event().wait(0.01)
 
 
 @pytest.mark.parametrize("kind", ["stdio", "older"])
@@ -331,27 +333,35 @@ def test_a_call_that_nobody_waits_for_is_cancelled_at_the_server(
 # -- people ----------------------------------------------------------------------------------------
 
 
+ANSWERS: list[tuple[Any, str]] = [
+    ({"size": "L", "count": 2}, "accept L 2"),
+    ({"size": "L"}, "accept L 1"),
+    ({"size": "L", "count": "two"}, "cancel"),
+    ({"size": "L", "count": None}, "cancel"),
+    ({"count": 2}, "cancel"),
+    (False, "decline"),
+    ("Not now.", "decline"),
+    (True, "cancel"),
+    (agent.LATER, "cancel"),
+    (None, "cancel"),
+]
+"""What people answer to the question for a size, and what the server is told. None: nobody is asked."""
+
+
 @pytest.mark.parametrize("way", ["stdio", "older"])
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        ({"size": "L", "count": 2}, "accept L 2"),
-        ({"size": "L"}, "accept L 1"),
-        ({"size": "L", "count": "two"}, "cancel"),
-        ({"size": "L", "count": None}, "cancel"),
-        ({"count": 2}, "cancel"),
-        (False, "decline"),
-        ("Not now.", "decline"),
-        (True, "cancel"),
-        (agent.LATER, "cancel"),
-        (None, "cancel"),
-    ],
-)
-def test_what_a_server_asks_is_asked_of_people(
-    answer: Any, told: str, way: str, session: Session, tmp_path: Path
-) -> None:
+def test_what_a_server_asks_is_asked_of_people(way: str, tmp_path: Path) -> None:
     """A question that nobody hears, or an answer that does not arrive; True alone does not give a size. A cancel that
     nobody meant was silent, and an answer of wrong types went to the server as it was."""
+    server = over_stdio(tmp_path, way)
+    with ExitStack() as sessions:  # the server lives as long as one of them is open
+        for answer, told in ANSWERS:
+            session = sessions.enter_context(turnlog.open("s", store=":memory:", target=CHAT))
+            ask_for_a_size(session, server, answer, told)
+        assert len(processes(tmp_path)) == 1
+
+
+def ask_for_a_size(session: Session, server: McpServer, answer: Any, told: str) -> None:
+    """Run the tool that asks for a size, give this answer, and look for what is `told`, on record and in warnings."""
     asked: list[Question] = []
 
     def approve(question: Question) -> Any:
@@ -362,15 +372,16 @@ def test_what_a_server_asks_is_asked_of_people(
     options: dict[str, Any] = {} if answer is None else {"approve": approve}
     warned: list[str] = []
     session.on_event(lambda event: warned.append(event.text) if event.kind == "warning" else None)
-    turnlog.run(session, "go", run, tools=[over_stdio(tmp_path, way)], **options)
-    assert said(session)["order-0"] == ("ok", told)
+    turnlog.run(session, "go", run, tools=[server], **options)
+    assert said(session)["order-0"] == ("ok", told), answer
     assert [(question.call.name, question.reason, [*question.fields["properties"]]) for question in asked] == (
         [] if answer is None else [("order", "Which size of shoes?", ["size", "count"])]
-    )
+    ), answer
     [_, note] = session.log.of_kinds("note")
-    assert (note.body.topic, note.body.text) == ("mcp_question", "Which size of shoes?")
-    assert (note.body.data["call_id"], note.body.data["answer"]["action"]) == ("order-0", told.split()[0])
-    assert any("asked 'Which size of shoes?', and got no answer: " in text for text in warned) == (told == "cancel")
+    assert (note.body.topic, note.body.text) == ("mcp_question", "Which size of shoes?"), answer
+    assert (note.body.data["call_id"], note.body.data["answer"]["action"]) == ("order-0", told.split()[0]), answer
+    lost = any("asked 'Which size of shoes?', and got no answer: " in text for text in warned)
+    assert lost == (told == "cancel"), answer
 
 
 def test_a_question_belongs_to_the_call_that_is_open(session: Session, tmp_path: Path) -> None:

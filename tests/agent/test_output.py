@@ -313,6 +313,7 @@ def fields(count: int, kind: Any = int, length: int = 5) -> Any:
     return msgspec.defstruct("Many", [(f"x{n:0{length - 1}}", kind) for n in range(count)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("provider", "fits", "too_large"),
     [

@@ -167,6 +167,7 @@ def settled(store: Mortal, kills: list[int], office: Office) -> tuple[Session, M
     raise AssertionError("it did not come to its end")
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40, 1_000))
 @given(st.lists(st.integers(1, 45), min_size=1, max_size=4))
 def test_killed_at_any_record_of_parent_and_child_it_goes_on(kills: list[int]) -> None:

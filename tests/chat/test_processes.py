@@ -124,6 +124,7 @@ def test_what_a_command_had_printed_is_kept_when_its_time_is_up(tmp_path: Path) 
     assert raised.value.output == "before\nand\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", _LEFT)
 @pytest.mark.parametrize("end", ["ends", "is stopped"])
 def test_nothing_that_a_command_started_is_left(tmp_path: Path, way: str, end: str) -> None:

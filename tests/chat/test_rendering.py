@@ -84,6 +84,7 @@ def test_a_call_that_somebody_is_asked_about_is_shown_to_its_end() -> None:
     assert words == ["?", "edit_file", "path:", "a.py", "-", "one", "-", "two", "+", "\\u001b[2J"]
 
 
+@pytest.mark.slow
 def test_everything_that_cannot_be_seen_is_escaped_before_somebody_agrees() -> None:
     """A command that is another one than it seems: fillers, blanks of Braille, joiners, marks of direction, spaces that
     are none. wcwidth knows which characters take no room."""

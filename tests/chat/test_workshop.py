@@ -122,6 +122,7 @@ def test_tools_work_in_their_folder_alone(shop: Workshop, folder: Path) -> None:
         shop.tools({"fly"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", [name for name in TOOL_NAMES if name != "run_command"])
 def test_whatever_a_path_is_the_model_is_told_in_words(folder: Path, tool: str) -> None:
     """A pipe that is waited for forever, and errors of Python that no model (and no user) can do anything with."""

@@ -141,6 +141,7 @@ def test_an_id_runs_nothing_and_a_title_does_nothing_to_the_terminal(place: Path
     assert turnlog("completion", "ids", "show", "cc9") == (0, "cc99\tnow  about cc99\\u001b[2J\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["sealed.db", "files:folder", "files:sealed"])
 def test_ids_come_from_every_kind_of_store(turnlog: Command, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     """Only who has one SQLite file gets anything completed; or a store without its key shows what it hides."""

@@ -133,6 +133,7 @@ def test_no_command_fails_or_hands_it_on(
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_no_talk_is_obeyed_at_a_terminal_with_colours(tmp_path: Path) -> None:
     """With rich and colours, at a real terminal: only the styles of ours are left, no other sequence, and no character
     that moves, hides or turns around what is beside it."""

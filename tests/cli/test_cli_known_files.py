@@ -199,6 +199,7 @@ def test_damage_and_errors_are_told_each_time(turnlog: Any, home: Path, read: li
     assert read == [*ALL, ALL[1], ALL[2]]
 
 
+@pytest.mark.slow
 def test_only_the_user_can_read_it_and_an_encrypted_store_has_none(
     turnlog: Any, home: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

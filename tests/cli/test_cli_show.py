@@ -129,6 +129,7 @@ def test_what_cannot_be_shown(turnlog: Command, session: Path) -> None:
     assert turnlog("show", "some", "--records", "--cost").code == 2
 
 
+@pytest.mark.slow
 def test_at_a_terminal(session: Path, tmp_path: Path) -> None:
     """Calls have their outcome at the edge and their files without folders, Markdown is laid out, and the last line
     says how to go on; all within the width."""
@@ -144,6 +145,7 @@ def test_at_a_terminal(session: Path, tmp_path: Path) -> None:
     assert lines[0] == "some  A title" and lines[-1] == "show some --turn 2 · diff some · handoff some --to codex"
 
 
+@pytest.mark.slow
 def test_the_pager_has_what_is_longer_than_the_screen(session: Path, tmp_path: Path) -> None:
     """A short text is printed, a long one goes through the pager with its colours; messages come after it."""
     pager = "sh -c 'cat > paged.txt; echo over'"
@@ -160,6 +162,7 @@ def test_the_pager_has_what_is_longer_than_the_screen(session: Path, tmp_path: P
             assert screen.ends() == (0, whole)
 
 
+@pytest.mark.slow
 def test_leaving_the_pager_early_is_no_error(tmp_path: Path) -> None:
     """The reader has seen enough: no message, and exit code 0, although most was not read."""
     with closing(open_store(tmp_path / "log.db")) as store:

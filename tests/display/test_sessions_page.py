@@ -108,6 +108,7 @@ def test_each_session_is_listed_once_below_the_newest_first(store: Store, group:
         assert [updated[name] for name in shown] == sorted(updated.values(), reverse=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", [{}, {"group": "day"}, {"group": "project", "sort": "cost"}, {"sort": "tokens"}])
 def test_pages_of_a_long_list_have_every_session_once(query: dict[str, str]) -> None:
     """A session is on no page or on two."""

@@ -69,9 +69,10 @@ def walked(store: Store, session_id: str) -> list[int]:
     return seen
 
 
+@pytest.mark.slow
 def test_windows_are_the_whole_session() -> None:
     """Who scrolls misses a record, or sees one twice, forwards or backwards; a window is too large to scroll."""
-    store = long_session(200)
+    store = long_session(80)
     many = store.info("s").records
     assert walked(store, "s") == [*range(1, many + 1)]
     back = list[int]()
@@ -100,6 +101,7 @@ def test_a_window_shows_what_the_whole_page_shows(seed: int) -> None:
     assert {n: _TURN.sub("", part[n]) for n in both} == {n: _TURN.sub("", whole[n]) for n in both}
 
 
+@pytest.mark.slow
 def test_any_record_is_in_its_window() -> None:
     """A link to a record opens a page without it."""
     store = long_session(300)
@@ -123,6 +125,7 @@ def test_what_is_new_is_what_changed() -> None:
     assert "found" in new[before] and "found" not in shown[before]
 
 
+@pytest.mark.slow
 def test_hostile_records_stay_small() -> None:
     """One record with long lines or thousands of brackets makes a window that no browser scrolls."""
     store = MemoryStore()

@@ -116,6 +116,7 @@ def test_other_json_is_refused_and_says_what_it_is() -> None:
         read_file(json.dumps(converse).encode())
 
 
+@pytest.mark.slow
 def test_every_recorded_body_is_told_apart(shared: Any) -> None:
     """Shapes overlap; a wrong guess reads one API's body by another's rules."""
     names = {

@@ -27,6 +27,7 @@ def _sharegpt(n: int, text: str = "Name the fjords") -> dict[str, Any]:
     return {"conversations": [{"from": "human", "value": f"{text} {n}"}, {"from": "gpt", "value": "Hardanger"}]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["list", "pretty list", "lines"])
 def test_pieces_of_a_long_file_are_read_as_the_whole(form: str, tmp_path: Path) -> None:
     """A value that ends in another piece than it begins in would be taken for damage."""
@@ -63,6 +64,7 @@ def test_damage_costs_one_line_of_lines_and_the_rest_of_a_list(tmp_path: Path) -
     assert "1 entries before the damage were read" in first.warnings[0].message
 
 
+@pytest.mark.slow
 def test_a_long_export_takes_little_memory(tmp_path: Path) -> None:
     """An export of years of work would need many times its size in memory to be read at once."""
     path = tmp_path / "conversations.json"

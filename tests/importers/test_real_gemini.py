@@ -70,6 +70,7 @@ def texts_in(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
             yield from texts_in(item, key)
 
 
+@pytest.mark.slow
 def test_every_text_of_a_session_is_in_its_log(shared: Path) -> None:
     """Nothing is lost on the way in: what is not kept follows from what is."""
     lost: Counter[str] = Counter()

@@ -31,7 +31,7 @@ PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 )
 """An image of one pixel."""
-SEEDS = draws(2, 4)
+SEEDS = draws(1, 4)
 COMPACTIONS = draws(20, 40)
 SHARED = Path(__file__).parents[3] / "shared"
 FAILED = (

@@ -110,7 +110,7 @@ class Ruled:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("some", batches(15, 1_000, 5), ids=lambda some: f"from {some.start}")
+@pytest.mark.parametrize("some", batches(9, 1_000, 3), ids=lambda some: f"from {some.start}")
 def test_rules_outlive_many_compactions(some: range, record_property: Any) -> None:
     """An agent that was told never to write to a file does so after the fourth summary of its session."""
     tally, wrong = Counter[str](), list[str]()

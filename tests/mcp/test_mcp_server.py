@@ -67,6 +67,7 @@ async def until(client: Any, question: str, wanted: str) -> str:
     raise AssertionError(f"{wanted!r} is not in {text!r}")
 
 
+@pytest.mark.slow
 def test_a_client_finds_and_reads(tmp_path: Path) -> None:
     """What was said a moment ago in another program is not found, or a secret of it is; the record that an answer cites
     cannot be read, as a tool or as a resource."""
@@ -99,6 +100,7 @@ def test_a_client_finds_and_reads(tmp_path: Path) -> None:
     asyncio.run(talk())
 
 
+@pytest.mark.slow
 def test_the_asking_session_is_neither_read_nor_found(tmp_path: Path) -> None:
     """The transcript of who asks is read at each question, whole, and found before what was said earlier."""
     id = "0a1b2c3d-0000-4000-8000-0123456789ab"
@@ -118,6 +120,7 @@ def test_the_asking_session_is_neither_read_nor_found(tmp_path: Path) -> None:
     asyncio.run(talk())
 
 
+@pytest.mark.slow
 def test_labels_and_the_total_hold_for_the_server(tmp_path: Path) -> None:
     """A server for one owner answers with another's sessions, or one agent's questions fill its window."""
     import turnlog
@@ -171,6 +174,7 @@ def test_eight_clients_ask_while_two_sessions_grow(tmp_path: Path) -> None:
             assert [str(message.parts[0].text) for message in messages] == texts  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_nothing_but_the_protocol_is_printed(tmp_path: Path) -> None:
     """A line of anything else on standard output ends the connection with many programs: damaged transcripts, damaged
     records and Python's warnings are told elsewhere."""

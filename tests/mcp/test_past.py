@@ -100,6 +100,7 @@ def test_nothing_of_another_owner_is_found_or_read(owners: list[str], own: str) 
                 mine.read(f"s{n}", record)
 
 
+@pytest.mark.slow
 def test_answers_of_the_server_are_not_found_again(store: Store) -> None:
     """Each question would find the answers to it first, in ever more copies, and the record that they quote last."""
     said(store, "first", "Where is the zebra kept?", "The zebra is kept in the cellar.")
@@ -207,6 +208,7 @@ def test_answers_stay_within_their_tokens(texts: list[str], most: int, total: in
     assert spent <= total
 
 
+@pytest.mark.slow
 def test_a_long_record_is_read_in_parts() -> None:
     """A record that is longer than an answer could be read in no way, or with a hole."""
     lines = [f"line {n} " + "word " * (n % 40) for n in range(1, 1_500)]

@@ -70,6 +70,7 @@ def recorded(shared: Path) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
+@pytest.mark.slow
 def test_recorded_bodies_come_back_identical(recorded: list[tuple[str, dict[str, Any]]]) -> None:
     """A spelling, boundary or key that parsing forgot would make a recorded request come back changed."""
     assert len(recorded) > 300
@@ -151,6 +152,7 @@ def test_a_missing_result_stands_beside_the_others() -> None:
     assert "unanswered" in {edit.kind for edit in fixed.edits}
 
 
+@pytest.mark.slow
 def test_tidy_leaves_recorded_bodies_alone(recorded: list[tuple[str, dict[str, Any]]], oracle: ModuleType) -> None:
     """A shape that lacks a real key would drop it from a request that was answered."""
     for model, body in recorded:

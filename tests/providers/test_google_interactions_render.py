@@ -198,6 +198,7 @@ def test_settings_that_all_have_go_along() -> None:
 # -- histories -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_damaged_histories_that_it_answered_are_sent_to_everybody(oracle: ModuleType) -> None:
     """Its own thoughts, searches and calls, torn apart: whatever is left of them must be valid at each provider."""
     for seed in range(60):
@@ -263,6 +264,7 @@ def test_counts_are_those_of_the_same_words_to_the_same_model() -> None:
     assert turnlog.count(declared).tokens == both.tokens
 
 
+@pytest.mark.slow
 def test_every_order_of_three_parts_is_sent(oracle: ModuleType) -> None:
     """Whatever an answer holds, in any order and over any messages, its request is accepted."""
     parts: tuple[Part, ...] = (

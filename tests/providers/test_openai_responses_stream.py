@@ -80,6 +80,7 @@ def test_streams_say_what_whole_answers_say(fake_server: Callable[..., Any], sai
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", [True, False])
 def test_a_whole_loop_is_accepted(fake_server: Callable[..., Any], store: bool) -> None:
     """The provider checks ids, reasoning and pairs of its own earlier answers: replay must hold."""

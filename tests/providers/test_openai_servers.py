@@ -109,6 +109,7 @@ def request_for(aim: Target, history: History, tools: tuple[Tool, ...] = ()) -> 
     return build(plan(configuration, aim), view, history.blobs.__getitem__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("seeds", batches(24, 250, size=250), ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
 def test_no_server_refuses_a_request_and_nothing_goes_in_silence(name: str, seeds: range, judge: ModuleType) -> None:
@@ -129,6 +130,7 @@ def test_no_server_refuses_a_request_and_nothing_goes_in_silence(name: str, seed
             assert json.loads(json.dumps(again.body)) == body, (seed, model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mistral", "vllm", "ollama", "openrouter"])
 def test_messages_rendered_one_by_one_are_those_of_the_whole(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A view whose messages were joined would give other bytes, or other edits, than one built as a whole."""
@@ -144,6 +146,7 @@ def test_messages_rendered_one_by_one_are_those_of_the_whole(name: str, monkeypa
             assert (whole.body, whole.edits, whole.losses) == found, seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mistral", "vllm", "openrouter", "gemini", "deepseek"])
 def test_a_session_that_grows_makes_the_requests_of_a_whole_one(name: str) -> None:
     """Requests would depend on when a process began, and on the requests before them."""

@@ -35,6 +35,7 @@ def came(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_body_is_recognised_checked_counted_and_imported(came: dict[str, Any]) -> None:
     """A body of the new provider would be taken for another's, or not at all."""
     assert came["check"] == []

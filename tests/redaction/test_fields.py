@@ -63,6 +63,7 @@ def allowed(field: str) -> bool:
     return field in told or field.partition(".")[2] in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("live", [True, False])
 @pytest.mark.parametrize("place", STORES)
 def test_no_field_of_a_record_takes_a_secret_to_the_disk(tmp_path: Path, place: str, live: bool) -> None:

@@ -23,8 +23,8 @@ from turnlog.redaction.named import entropy
 from turnlog.redaction.shapes import SHAPES
 
 REDACTOR = Redactor()
-K = draws(250, 1_000)
-"""How many times the units of hostile texts are repeated: 150 KB in a normal run, 600 KB in a long one."""
+K = draws(80, 1_000)
+"""How many times the units of hostile texts are repeated: 50 KB in a normal run, 600 KB in a long one."""
 AROUND = ("%s", "Here it is: %s ok", '{"x": "%s"}', "a\n%s\n", "(%s)", "`%s`, and", "a\\n%s\\nb", "%s\r\n")
 AROUND += ("\x1b[32m%s\x1b[0m", "\x1b[1;38;2;255;255;255m%s", "\\x1b[m\\x1b[K%s", "\\u0022%s\\u0022", "it\\x0a%s\\x0a")
 _PIECES = st.sampled_from(

@@ -289,6 +289,7 @@ class Killed(BaseException):
     """What no code catches: the nearest to a process that is gone."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", [Killed, KeyboardInterrupt])
 def test_a_file_goes_though_its_scrub_was_ended(
     place: str, end: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -341,6 +342,7 @@ def test_a_reader_in_the_way_is_said(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["s", "fork"])
 def test_a_session_that_is_in_use_is_not_scrubbed(place: str, name: str) -> None:
     """Records that change beneath whoever has the session open, or a fork of it: the next one does not fit."""

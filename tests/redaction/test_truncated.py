@@ -86,6 +86,7 @@ def test_a_scrub_takes_halves_of_keys_out_of_summaries(way: dict[str, object], t
         assert store.verify() == []
 
 
+@pytest.mark.slow
 def test_a_live_session_leaves_no_half_of_a_key_on_the_disk(tmp_path: Path) -> None:
     """Marks in every message of the log, and in its summary half of the keys: that is made of what was said."""
     aim = turnlog.target("openai-chat", "gpt-4o")
@@ -100,6 +101,7 @@ def test_a_live_session_leaves_no_half_of_a_key_on_the_disk(tmp_path: Path) -> N
             assert pieces(store, f"s{number}", secrets) == []
 
 
+@pytest.mark.slow
 def test_an_export_of_before_a_scrub_is_the_same_session(tmp_path: Path) -> None:
     """A second session, `ID.2`, for an export whose summaries have other marks than the scrubbed ones."""
     place, aim = str(tmp_path / "s.db"), turnlog.target("openai-chat", "gpt-4o")

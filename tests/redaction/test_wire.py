@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from planted import SECRETS
 
 from turnlog import Redactor
@@ -44,6 +45,7 @@ def planted(value: Any, name: str = "") -> Any:
     return f"{value} {KEY}"
 
 
+@pytest.mark.slow
 def test_no_spelling_carries_a_secret(shared: Path) -> None:
     """A key that comes back in a request, or stands in a record, because it was kept as a form."""
     redactor, bodies, found = Redactor(), 0, 0

@@ -47,6 +47,7 @@ def marked(aim: Target, body: dict[str, Any]) -> list[int]:
     return [i for i, message in enumerate(wire(aim, body)) if "prompt_cache_breakpoint" in str(message)]
 
 
+@pytest.mark.slow
 @apis
 def test_breakpoints_stay_where_they_were(aim: Target, oracle: Any) -> None:
     """A decision moves everything behind the summary: without breakpoints before it, all of it is written again. A

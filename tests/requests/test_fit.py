@@ -251,6 +251,7 @@ def test_sizes_are_those_of_the_model_that_is_asked_now() -> None:
     assert fitter.fit(told).body == turnlog.fit(told, max_tokens=2_500).body
 
 
+@pytest.mark.slow
 def test_no_request_is_larger_than_a_known_window() -> None:
     """A budget for a large model went along to a small one: the request was refused by the provider."""
     session = turnlog.open("s", store=":memory:", target=turnlog.target("openai-chat", "gpt-4o"), budget=32_000)

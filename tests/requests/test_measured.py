@@ -64,7 +64,7 @@ def test_a_request_is_as_large_as_it_was_counted(aim: Target, seed: int) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
 @given(history=damaged_histories())
-@settings(max_examples=examples(25, 1_000))
+@settings(max_examples=examples(15, 1_000))
 def test_what_was_built_before_measures_as_what_is_built_anew(aim: Target, history: History) -> None:
     """A size that was kept for something else would make an open session decide otherwise than one that is opened
     anew; and tokens that no message has would be freed by no cut. Of any damage: the same, and all of them."""
@@ -89,7 +89,7 @@ def test_what_was_built_before_measures_as_what_is_built_anew(aim: Target, histo
 @pytest.mark.slow
 @pytest.mark.parametrize("aim", AIMS, ids=lambda aim: aim.provider)
 @given(history=damaged_histories())
-@settings(max_examples=examples(25, 1_000))
+@settings(max_examples=examples(15, 1_000))
 def test_a_request_says_how_large_it_is(aim: Target, history: History) -> None:
     """Whoever sends it wants to know what it takes of the window, from a session or from a plain body alike."""
     session = session_of(list(history.messages), aim, history.blobs)

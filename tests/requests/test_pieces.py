@@ -71,7 +71,7 @@ def conversation(kinds: str) -> Iterator[Message]:
 @example(kinds="SUCsA")  # an answer that nothing parts from a call without a result
 @example(kinds="SRS")  # system text that leads, as nothing is left ahead of it
 @example(kinds="OS")
-@settings(max_examples=examples(75, 2_000))
+@settings(max_examples=examples(40, 2_000))
 def test_a_conversation_of_any_kinds_is_sent_as_the_whole_would_be(aim: Target, kinds: str) -> None:
     """The living session sent another request than the one that is opened again: a prefix of which the provider has
     the other in its cache, or system text that stands somewhere else."""

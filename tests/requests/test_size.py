@@ -397,6 +397,7 @@ def test_a_cache_report_claims_no_more_than_is_there(aim: Target, happen: Callab
     assert use.shared < use.previous and use.why in ("a call has its result now", "answers are sent as one message now")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", (9, 13, 52))
 def test_what_was_not_at_hand_is_not_missing_from_a_look(seed: int) -> None:
     """A session keeps at hand what its budget could show. Masked, more of it may be shown than was kept: a preview, or

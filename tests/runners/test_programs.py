@@ -82,6 +82,7 @@ def test_an_answer_is_streamed_recorded_and_billed(name: str, tmp_path: Path) ->
     assert [call["prompt"] for call in program.calls] == ["What is there?"] * 2
 
 
+@pytest.mark.slow
 @every
 def test_a_conversation_is_resumed_as_long_as_it_is_the_same(name: str, tmp_path: Path) -> None:
     """A program that is told everything again, or that goes on with what was taken back, fails here."""
@@ -290,6 +291,7 @@ FAILURES: dict[str, list[tuple[Any, type[Exception], dict[str, Any]]]] = {
 }
 
 
+@pytest.mark.slow
 @every
 def test_each_failure_is_its_own_error_and_the_session_goes_on(name: str, tmp_path: Path) -> None:
     """A user who cannot tell what to do from an error, or a session that is broken after one, fails here."""
@@ -400,6 +402,7 @@ async def _all(found: AsyncIterator[RunnerEvent]) -> list[RunnerEvent]:
     return [event async for event in found]
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_program_and_keeps_the_session(tmp_path: Path) -> None:
     """Ctrl-C that leaves a program running, or loses what it has said, fails here."""
     body = "\n".join(f"say({line!r})" for line in lines("claude", "ab")[:5])

@@ -175,6 +175,7 @@ def test_a_summary_has_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ended and "gave no answer in 0.05 s" in summaries(session)[1]
 
 
+@pytest.mark.slow
 def test_money_is_counted_over_all_summaries() -> None:
     """A limit that each summary has for itself would be none."""
     runner = ScriptedRunner([NOTES] * 9)

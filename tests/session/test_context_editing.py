@@ -61,6 +61,7 @@ def test_what_the_api_cleared_is_not_expected_in_the_next_bill() -> None:
     assert session.window.tokens < session.request().tokens / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["auto", "mask", "summarise"])
 def test_what_the_api_cleared_leaves_room(strategy: str) -> None:
     """The view would be compacted although the model reads a fraction of it, and the API's own cache with it."""

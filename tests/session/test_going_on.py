@@ -99,6 +99,7 @@ def check(session: Session, turn: Turn) -> None:
     assert turnlog.open("s", store=session._store).resumed.recovered == Recovered()  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", CHOICES)
 def test_a_turn_goes_on_from_a_kill_at_every_record(store: MemoryStore, calls: Calls) -> None:
     """A turn that cannot go on from some place, that goes on as another one, that runs again what may have run without
@@ -151,6 +152,7 @@ def test_what_is_answered_is_what_requests_said(store: MemoryStore) -> None:
             assert turn.awaiting == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", CHOICES)
 def test_a_turn_that_goes_on_can_be_killed_again(store: MemoryStore, calls: Calls) -> None:
     """A second crash in a turn that goes on, at every record of it."""

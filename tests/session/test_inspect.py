@@ -75,6 +75,7 @@ def test_a_preview_has_the_marks_of_its_strategy(session: Session, budget: int, 
     assert preview == session.request().json() and (b"cache_control" in preview) is marks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aim", [OURS, CLAUDE], ids=lambda aim: aim.provider)
 def test_looking_changes_no_figure(session: Session, aim: Target) -> None:
     """What is tried within a small budget has less of a long conversation at hand; the rest was then counted without

@@ -40,6 +40,7 @@ def tools(count: int) -> list[dict[str, Any]]:
     return [{"name": f"tool_{n}", "description": f"Does {n}.", "parameters": schema} for n in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("aim", TAKES_128, ids=lambda aim: aim.provider)
 def test_only_tools_that_are_sent_are_counted(oracle: ModuleType, aim: Target) -> None:
     """Tools that were left out counted: with 2,000 every request was refused as too large, with 300 the conversation

@@ -95,6 +95,7 @@ def test_a_session_resumes_as_it_was(tmp_path: Path) -> None:
         assert session.request().body["temperature"] == 0.5
 
 
+@pytest.mark.slow
 def test_a_crash_in_mid_tool_is_told_to_the_model(tmp_path: Path) -> None:
     """Kill -9 between a tool's start and its end: the next request must not pretend to know."""
     path = tmp_path / "a.db"

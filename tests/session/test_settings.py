@@ -776,6 +776,7 @@ def test_importing_turnlog_reads_no_configuration(home: Path) -> None:
     assert run.stdout == "False False\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "setuid"), reason="needs users with ids")
 def test_the_closed_home_of_another_user_has_no_settings(tmp_path: Path) -> None:
     """In a container that runs as another user, every session failed for a file that nobody had written."""

@@ -75,6 +75,7 @@ def test_loading_keeps_the_prefix_and_is_valid(oracle: ModuleType, target: turnl
     assert [loss for loss in request.losses if loss.kind != "place"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ALL, ids=str)
 def test_what_is_loaded_survives_a_compaction_and_a_switch(
     oracle: ModuleType, target: turnlog.Target, tmp_path: Path

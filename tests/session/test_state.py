@@ -299,6 +299,7 @@ def test_a_refusal_says_what_it_comes_from_and_what_would_help() -> None:
     assert session.request().body
 
 
+@pytest.mark.slow
 def test_decisions_that_later_ones_hide_wholly_are_no_edits_of_a_request() -> None:
     """A summary that was merged into a newer one shows nothing any more: to name all of them would tell of hundreds of
     changes where there is one. Of what is on record, and of what a look at the next request decides for once."""

@@ -106,6 +106,7 @@ def test_a_decision_does_not_read_the_log_again(work: Counter[str]) -> None:
     assert max(reads[10:]) <= 1.25 * max(reads[:10])
 
 
+@pytest.mark.slow
 def test_a_decision_finds_most_of_its_work_done(work: Counter[str]) -> None:
     """The one turn with a decision would read all that leaves, and so take as long as a hundred others."""
     session = turnlog.open("s", store=CountingStore(work), target=TARGET, budget=30_000)

@@ -388,6 +388,7 @@ def test_sessions_in_encrypted_stores(tmp_path: Path) -> None:
         turnlog.open("s", store=home, settings=turnlog.Settings(key=KEY)).close()
 
 
+@pytest.mark.slow
 def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bare ImportError, or a store that is silently not encrypted, where the extra is not installed."""
     keys: tuple[KeySource, ...] = (KEY, Passphrase("words"))

@@ -57,6 +57,7 @@ def said(store: Store, name: str) -> list[str]:
     return [record.body.text for record in store.read(name) if isinstance(record.body, Note)]
 
 
+@pytest.mark.slow
 def test_what_is_old_is_packed(store: Store) -> None:
     """Sessions that are packed though they are young or in use, or that are old and are not; a listing that changes
     something; a second time that does it again."""

@@ -71,6 +71,7 @@ def _cut_leases(store: PostgresStore, postgres: PostgresServer) -> None:
 # -- opening ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_sessions_are_kept_on_a_server(place: str) -> None:
     """`turnlog.open` with a URL that opens another store, or leaves nothing there."""
     with turnlog.open("trip", store=place, target=CHAT) as session, session.turn("Is it warm in Oslo?"):
@@ -479,6 +480,7 @@ def test_a_fork_has_a_connection_of_its_own(store: PostgresStore, place: str) ->
     other.close()
 
 
+@pytest.mark.slow
 def test_a_living_child_does_not_keep_the_session_of_its_dead_parent(place: str) -> None:
     """A child that inherits the socket keeps the lease alive, for as long as it lives itself."""
     script = f"""

@@ -270,6 +270,7 @@ def test_a_session_in_use_stays(store: Store) -> None:
     assert len(collect(store, Limits(max_age=DAY), now=datetime.now(UTC) + DAY * 99).gone) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "files"])
 @pytest.mark.parametrize("how", ["closed", "killed"])
 def test_a_session_that_another_process_uses_stays(kind: str, how: str, tmp_path: Path) -> None:

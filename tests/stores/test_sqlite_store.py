@@ -347,6 +347,7 @@ def _write(path: Path, name: str, durability: str) -> None:
     store.close()
 
 
+@pytest.mark.slow
 @needs_fork
 @pytest.mark.parametrize("durability", ["normal", "full"])
 def test_four_processes_append_to_one_session(path: Path, durability: str) -> None:

@@ -187,6 +187,7 @@ def test_reading_does_not_end_quietly_where_the_file_is_damaged(tmp_path: Path) 
         assert read == list(range(1, read[-1] + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [None, bytes(32)], ids=["plain", "encrypted"])
 def test_damaged_pages_are_told_by_record(tmp_path: Path, key: bytes | None) -> None:
     """Damage that hits several records at once, and of which `verify` says no more than that there is some; a healthy

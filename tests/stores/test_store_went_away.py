@@ -140,6 +140,7 @@ def test_a_log_that_is_gone_is_told_and_closing_saves_it(path: Path, ending: str
     again.close()
 
 
+@pytest.mark.slow
 def test_a_store_is_not_begun_anew_on_the_log_of_another(path: Path) -> None:
     """SQLite deletes the log beside a new file: with it the newest records of the file that was moved."""
     program = (

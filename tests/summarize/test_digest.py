@@ -268,6 +268,7 @@ def test_forty_merges_without_originals() -> None:
     assert "W7421990" in text and "importer.py edited [5]" in text and "part_39.log" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_hand", [6, 24, 48])
 def test_forty_merges_with_some_originals(at_hand: int) -> None:
     """A session gives the newest originals and the digest before. What those overlap in was told twice, again at each
@@ -298,6 +299,7 @@ def test_forty_merges_with_some_originals(at_hand: int) -> None:
     assert len(told) >= 14, sorted(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_hand", [24, 400])
 def test_what_the_user_said_once_outlives_what_he_says_each_time(at_hand: int) -> None:
     """Forty requests of one pattern, the newest first, left no room for an order given once that had no word like

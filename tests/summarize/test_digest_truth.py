@@ -425,6 +425,7 @@ def test_what_the_user_said_is_told_once() -> None:
     assert len(said) == len(set(said)) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "decision",
     [

@@ -90,6 +90,7 @@ def nothing(talk: Talk) -> None:
     """It just goes on."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("meanwhile", [nothing, small_for_a_while, few_turns_for_a_while, undone])
 def test_no_summary_leaves_out_what_the_one_before_did_not_tell(meanwhile: Callable[[Talk], None]) -> None:
     """A model is sent the last notes and what is new. What those notes had no room for, or were never told, is new as
@@ -117,7 +118,6 @@ def test_each_original_is_sent_once_where_nothing_happens() -> None:
 def meddle(talk: Talk, chance: random.Random) -> None:
     """Something that a user does between two turns, or nothing."""
     session = talk.session
-    said = [record.n for record in session.history() if record.message is not None and record.message.role == "user"]
     what = chance.choice([*("budget", "compact", "pin", "strategy", "undo", "fork", "rewind"), *[""] * 15])
     try:
         if what == "budget":
@@ -125,7 +125,8 @@ def meddle(talk: Talk, chance: random.Random) -> None:
         elif what == "compact":
             session.compact(keep=chance.choice((None, 1, 3)))
         elif what == "pin":
-            session.pin(chance.choice(said))
+            said = (record for record in session.history() if record.message is not None)
+            session.pin(chance.choice([record.n for record in said if record.message.role == "user"]))
         elif what == "strategy":
             session.configure(strategy=chance.choice(("auto", "codex", "gemini-cli", "graded", "spec")))
         elif what == "undo":
@@ -154,7 +155,7 @@ def test_nothing_is_forgotten_whatever_a_user_does() -> None:
     back. What left ahead of a summary, or was covered by one that was cut short or made without the model, was told to
     none of the later ones."""
     judged = 0
-    for seed in range(draws(20, 300)):
+    for seed in range(draws(12, 300)):
         chance = random.Random(seed)
         talk = Talk(*chance.choice((("openai-chat", "gpt-4o"), ("anthropic", "claude-sonnet-4-5"))), budget=4_000)
         talk.session.configure(strategy=chance.choice(("auto", "codex", "gemini-cli", "graded", "spec")))
@@ -171,9 +172,10 @@ def test_nothing_is_forgotten_whatever_a_user_does() -> None:
         ):  # else the model's notes were too long, and the next is told all
             judged += 1
             assert missing <= left_since_the_last_summary(records), seed
-    assert judged > draws(20, 300) // 2
+    assert judged > draws(12, 300) // 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["auto", "codex", "gemini-cli", "graded", "spec", "summarise"])
 def test_the_first_summary_tells_what_had_slid_out(strategy: str) -> None:
     """A session that begins to summarise has a past that nothing told of: `graded` skipped it, as it keeps the first

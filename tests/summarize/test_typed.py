@@ -341,6 +341,7 @@ _PIECES = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", _PIECES)
 def test_no_line_is_looked_at_again_and_again(piece: str) -> None:
     """A text of one piece over and over would take minutes, at every request that leaves it out."""

@@ -65,6 +65,7 @@ def test_nothing_is_loaded_before_the_first_count() -> None:
     assert run.stdout.strip() == "[] 0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VOCABULARIES)
 @pytest.mark.parametrize("kind", HARD)
 def test_a_megabyte_of_anything_is_counted(kind: str, name: str) -> None:

@@ -377,6 +377,7 @@ def test_tools_with_a_secret_keep_no_conversation_off_the_record() -> None:
     assert client.failures == 0
 
 
+@pytest.mark.slow
 def test_a_client_closes_what_it_no_longer_needs_and_finds_it_again() -> None:
     """A service with thousands of conversations runs out of files, or begins old conversations anew."""
     store = MemoryStore()
@@ -439,6 +440,7 @@ def test_a_window_with_the_same_words_in_it_stays_one_conversation() -> None:
     assert len(texts(store, info.id)) == 80
 
 
+@pytest.mark.slow
 def test_a_hundred_at_once_are_all_on_record() -> None:
     """With more requests under way than sessions are kept open, new ones are not recorded."""
     store = MemoryStore()
@@ -455,6 +457,7 @@ def test_a_hundred_at_once_are_all_on_record() -> None:
     assert [len(texts(store, info.id)) for info in store.sessions()] == [2] * 100
 
 
+@pytest.mark.slow
 def test_streams_that_nobody_reads_on_hold_up_no_conversation() -> None:
     """A program that drops its streams: their conversations await answers for ever."""
     store = MemoryStore()

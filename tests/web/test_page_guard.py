@@ -242,6 +242,7 @@ def test_what_fails_later_is_said_on_the_page(app: Guard, monkeypatch: pytest.Mo
     assert answer.status == 200 and "The rest cannot be shown" in answer.text
 
 
+@pytest.mark.slow
 def test_pages_of_requests_leave_no_session(app: Guard, store: MemoryStore) -> None:
     """A session refers to itself and holds all its texts: ten pages of a session of 10 MB would fill 400 MB."""
     store.append("s1", [Draft(MessageRecord(Message("assistant", (Text("yes"),)), model="gpt-4o"))])

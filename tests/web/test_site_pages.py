@@ -75,6 +75,7 @@ def test_a_folder_with_other_files_stays(name: str, tmp_path: Path) -> None:
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 
+@pytest.mark.slow
 def test_pages_of_an_earlier_run_go(tmp_path: Path) -> None:
     """A page with secrets, or of a deleted session, stays in a folder that was written again."""
     store = MemoryStore()

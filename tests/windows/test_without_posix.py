@@ -109,6 +109,7 @@ def test_every_store_an_agent_and_a_chat_run_without_them(tmp_path: Path) -> Non
     assert (tmp_path / ENDED).read_text().startswith("/F /T /PID ")
 
 
+@pytest.mark.slow
 def test_the_command_line_runs_without_them(tmp_path: Path) -> None:
     """A chat that ends in a traceback at its first key, or leaves a store that cannot be opened again."""
     chat = ["-m", "turnlog", "chat", "--model", "scripted/demo", "--json", "--store", "files:s"]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -112,6 +113,7 @@ def test_what_two_watches_see_is_told_once(tree: Tree, scene: list[list[tuple[bo
         assert applied(before, session.history(), store) == tree_of(root)
 
 
+@pytest.mark.slow
 @given(TREES, SCENES)
 @settings(max_examples=examples(25, 1_000))
 def test_what_was_told_twice_counts_once(tree: Tree, scene: list[list[tuple[bool, list[_Step]]]]) -> None:

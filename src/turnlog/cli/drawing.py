@@ -134,6 +134,8 @@ def wrapped(text: str, width: int) -> list[str]:
 
 def _fitting(text: str, width: int) -> int:
     """How many of the first characters of a text fit into `width` columns."""
+    if text.isascii() and text.isprintable():
+        return min(len(text), width)
     used = 0
     for i, char in enumerate(text):
         used += columns_of(char)

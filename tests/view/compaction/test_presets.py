@@ -263,6 +263,7 @@ def test_results_that_a_strategy_keeps_leave_last_and_are_named() -> None:
     assert not left[0] and any(left)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output, size", [(50, 30), (200, 30), (100, 200), (600, 30)])
 def test_spec_ends_at_seventy_percent_of_its_budget(output: int, size: int) -> None:
     """The turns and results that `spec` keeps, or what can never leave, filled more of the window than its goal says:
@@ -319,7 +320,7 @@ def test_an_order_outlives_the_turn_in_which_it_was_given(name: str, budget: int
     went, among them what the user had asked for once and for all."""
     session = opened(name, budget, Digest())
     session.user("Port billing to Decimal.")
-    for n in range(60):
+    for n in range(40):
         session.user("From now on, never push to main." if n == 5 else "Go on.")
         for i in range(2):
             call = ToolCall(f"call_{n}_{i}", "bash", {"q": f"sed -n 1,80p mod_{n}_{i}.py"})

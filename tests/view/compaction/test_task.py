@@ -29,6 +29,7 @@ PREFACES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("agent", PREFACES)
 def test_the_task_stays_behind_what_an_agent_says_in_the_users_name(tmp_path: Path, agent: str, strategy: str) -> None:
@@ -40,7 +41,7 @@ def test_the_task_stays_behind_what_an_agent_says_in_the_users_name(tmp_path: Pa
         session.configure(budget=turnlog.Budget(max_tokens=3_000), strategy=strategy)
         for text in (*PREFACES[agent], TASK):
             session.user(text)
-        for turn in range(60):
+        for turn in range(45):
             session.assistant(f"Row {turn}: " + "booked as it was, with its date and its sum; " * 6)
             session.user(f"And row {turn + 1}? " + "I want it to be right, too, as the one before. " * 2)
             sent = session.request().body

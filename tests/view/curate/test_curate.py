@@ -215,6 +215,7 @@ def test_marks_name_the_record() -> None:
     assert MARK.findall(shown) and all(", kept as record 57 ...]" in mark for mark in MARK.findall(shown))
 
 
+@pytest.mark.slow
 def test_nothing_is_curated_twice() -> None:
     """What was shortened before, by turnlog or with its marks, stays as it is."""
     first = shell("docker ps", "\n".join(LOG * 20)).text
