@@ -259,8 +259,8 @@ def test_the_page_says_what_the_session_sent(steps: list[tuple[str, int]], seed:
 @pytest.mark.slow
 def test_pages_equal_sessions_of_real_transcripts(shared: Path) -> None:
     """Of a real transcript, the page shows another request than a session makes that has read only so much of it."""
-    checked, refused, many = 0, Counter[str](), draws(48, 2_000)
-    for store, session_id, answered in _requests(shared, many):
+    checked, refused = 0, Counter[str]()
+    for store, session_id, answered in _requests(shared, draws(240, 2_000)):
         records = [*store.read(session_id, last=answered.made_of)]
         alone = MemoryStore()
         alone.create(session_id, created=store.info(session_id).created)
@@ -281,7 +281,7 @@ def test_pages_equal_sessions_of_real_transcripts(shared: Path) -> None:
         page = "".join(request_page(store, session_id, answered.n, Ways("site")))
         assert_page_says(page, made, body, accounts, session_id)
         checked += 1
-    assert checked >= min(many * 5 // 6, 200), f"{checked} pages equal the session's; not made: {dict(refused)}"
+    assert checked >= 200, f"{checked} pages equal what the session makes; not made: {dict(refused)}"
 
 
 def _requests(shared: Path, number: int) -> Iterator[tuple[Store, str, AnsweredRequest]]:
