@@ -96,6 +96,13 @@ def test_subagents_and_edits(tmp_path: Path) -> None:
     assert of_kind(read_file(jsonl(lines))[0], FileChange) == []
 
 
+def test_a_notebook_is_a_changed_file() -> None:
+    """Its path has another name than those of other files: what was done to it was missing in the diff."""
+    call = {"type": "tool_use", "name": "EditNotebook", "input": {"target_notebook": "a.ipynb", "new_string": "b"}}
+    (session,) = read_file(jsonl([said("go"), {"role": "assistant", "message": {"content": [call]}}, said("on")]))
+    assert [(change.path, change.action) for change in of_kind(session, FileChange)] == [("a.ipynb", "modified")]
+
+
 @pytest.mark.parametrize(
     ("sent", "messages"),
     [
