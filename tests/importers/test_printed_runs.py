@@ -40,10 +40,13 @@ def test_each_run_of_copilot_cli_is_a_session() -> None:
     assert [(len(first.warnings), first.warnings[0].count), len(second.warnings)] == [(1, 2), 0]
 
 
-def test_a_run_of_copilot_cli_that_was_broken_off_ends_with_the_log() -> None:
+def test_a_run_of_copilot_cli_that_was_broken_off_ends_with_the_log_or_at_the_next() -> None:
     """What comes behind the last result would be told as part of the run before."""
     first, second = read_file(jsonl([*_copilot("s-1", "one"), *_copilot("s-2", "two")[:2]]))
     assert (first.session_id, [text_of(message) for message in messages_of(second)]) == ("s-1", ["two"])
+    started = [{"type": "session.start", "data": {"sessionId": each}, "id": each} for each in ("s-3", "s-4")]
+    runs = [started[0], *_copilot("", "one")[:2], started[1], *_copilot("s-4", "two")]
+    assert [(each.session_id, each.title) for each in read_file(jsonl(runs))] == [("s-3", "one"), ("s-4", "two")]
 
 
 def test_each_run_of_goose_is_a_session() -> None:

@@ -47,11 +47,15 @@ def read(origin: Origin) -> list[Imported]:
 
 
 def _runs(lines: list[Line]) -> list[list[Line]]:
-    """The events of each session: the log of a build may have several runs, each with a `result` at its end."""
+    """The events of each session: the log of a build may have several runs, each with a `result` at its end, or broken
+    off before the next one begins."""
     pieces: list[list[Line]] = [[]]
     for line in lines:
+        kind = line.value.get("type")
+        if kind == "session.start" and "" != _session_of(pieces[-1]) != _session_of([line]) != "":
+            pieces.append([])
         pieces[-1].append(line)
-        if line.value.get("type") == "result":
+        if kind == "result":
             pieces.append([])
     runs: dict[str, list[Line]] = {}
     for piece in filter(None, pieces):
