@@ -148,3 +148,13 @@ def test_an_age_goes_with_what_is_discovered(turnlog: Any, home: Path) -> None:
         ended = turnlog("import", *arguments)
         assert (ended.code, ended.out) == (2, "")
         assert "--newer-than" in ended.err and "Traceback" not in ended.err
+
+
+def test_agents_that_are_not_read_are_named_in_one_line(turnlog: Any, home: Path) -> None:
+    """A user of such an agent would look for sessions that no import ever brings."""
+    for name in (".local/share/zed/threads/threads.db", ".factory/sessions/-w/1.jsonl", ".factory/sessions/-w/2.jsonl"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("{}")
+    ended = turnlog("import", "--discover", str(home))
+    assert ended.code == 0
+    assert "found, not read yet: droid 2 files, zed 1 file\n" in ended.err

@@ -37,7 +37,16 @@ _LINES = [
     _line("assistant", _call("StrReplace", {"path": "a.txt", "old_string": "Hardanger", "new_string": "Sogne"})),
     {"type": "assistant", "message": {"content": "Hardanger and Sogne, they are."}},
     {"type": "turn_ended", "status": "success"},
-    _line("user", _text("And the lakes of Norway?")),
+    _line(
+        "user",
+        _text(
+            "<open_files>\na list of all files\n</open_files>\n<user_query>\nAnd the lakes of Norway?\n</user_query>"
+        ),
+    ),
+    _line(
+        "user",
+        _text("<system_notification>\nThe task is done\n</system_notification>\n<user_query>Go on then</user_query>"),
+    ),
     {"type": "turn_ended", "status": "error", "error": "the connection was lost"},
     {"type": "later_kind", "text": "something that nobody knows"},
 ]
@@ -49,7 +58,8 @@ SAMPLE = Sample(
     query="""
         map(select(.message)) as $said
         | [$said[].message.content[]? | .type] as $blocks
-        | {messages: $said | length, calls: $blocks | map(select(. == "tool_use")) | length,
+        | [$said[].message.content | arrays | .[0].text // "" | select(test("_files>.*<user_query"; "m"))] as $split
+        | {messages: ($said + $split | length), calls: $blocks | map(select(. == "tool_use")) | length,
            results: $blocks | map(select(. == "tool_result")) | length, input: 0, output: 0}""",
     path=".cursor/projects/home-me-w/agent-transcripts/5f2b/5f2b.jsonl",
     warned=("'later_kind'",),

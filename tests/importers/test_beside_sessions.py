@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from pathlib import Path
 
 from sample_copilot_cli import SAMPLE as COPILOT
@@ -11,7 +13,9 @@ from sample_vscode_chat import SAMPLE as VSCODE
 from transcripts import jsonl, of_kind
 
 from turnlog.importers import Imported, read_file
+from turnlog.importers.known_files import KnownFiles
 from turnlog.log.records import Note
+from turnlog.stores import MemoryStore
 
 
 def _noted(session: Imported, key: str) -> list[str]:
@@ -64,3 +68,15 @@ def test_a_chat_of_vs_code_is_in_the_folder_of_its_workspace(tmp_path: Path) -> 
         (session,) = read_file(path)
         assert _noted(session, "cwd") == [folder]
         assert str(beside) in session.files
+
+
+def test_a_new_subagent_of_kimi_code_is_noticed(tmp_path: Path) -> None:
+    """An agent in the background writes a file in another folder: its session was missing until the main one grew."""
+    path = KIMI.written(tmp_path)
+    for each in (path.parents[1], *path.parents[1].rglob("*")):
+        os.utime(each, (1e9, 1e9))
+    known = KnownFiles(MemoryStore(), ":memory:", ())
+    known.add(path, time.time_ns(), "kimi-code", [], read_file(path)[0].files)
+    assert known.find(path) is not None
+    (path.parents[1] / "agent-9").mkdir()
+    assert known.find(path) is None

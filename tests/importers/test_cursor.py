@@ -8,8 +8,9 @@ import pytest
 from transcripts import jsonl, messages_of, of_kind
 
 from turnlog.importers import read_file
-from turnlog.log.messages import Message, Reasoning, Text, ToolCall, ToolResult
-from turnlog.log.records import FileChange, TurnClosed
+from turnlog.log.messages import Message, Reasoning, Text, ToolCall, ToolResult, text_of
+from turnlog.log.origins import origin_of
+from turnlog.log.records import FileChange, Note, Record, TurnClosed
 
 TEXT = """user:
 <user_query>
@@ -49,7 +50,7 @@ def test_a_text_transcript_is_read(tmp_path: Path) -> None:
     (session,) = read_file(path)
     assert (session.session_id, session.title, session.warnings) == ("5f2b", "Name the fjords", ())
     user, answer, result, last = messages_of(session)
-    assert user.parts == (Text("<user_query>\nName the fjords\n</user_query>"),)
+    assert user.parts == (Text("Name the fjords"),)
     assert answer.parts[0] == Reasoning("anthropic", text="I have to look\n  at the files", form=answer.parts[0].form)  # type: ignore[union-attr]
     assert [part for part in answer.parts if isinstance(part, ToolCall)] == [
         ToolCall("call-1", "Shell", {"command": "ls -la", "cwd": "/w"}),
@@ -93,3 +94,60 @@ def test_subagents_and_edits(tmp_path: Path) -> None:
     assert [end.status for end in of_kind(main, TurnClosed)] == ["cancelled"]
     assert ["two.jsonl" in warning.file for warning in main.warnings] == [True]
     assert of_kind(read_file(jsonl(lines))[0], FileChange) == []
+
+
+def test_a_notebook_is_a_changed_file() -> None:
+    """Its path has another name than those of other files: what was done to it was missing in the diff."""
+    call = {"type": "tool_use", "name": "EditNotebook", "input": {"target_notebook": "a.ipynb", "new_string": "b"}}
+    (session,) = read_file(jsonl([said("go"), {"role": "assistant", "message": {"content": [call]}}, said("on")]))
+    assert [(change.path, change.action) for change in of_kind(session, FileChange)] == [("a.ipynb", "modified")]
+
+
+@pytest.mark.parametrize(
+    ("sent", "messages"),
+    [
+        ("<user_query>\ngo on\n</user_query>", [("go on", False)]),
+        ("<timestamp>Tuesday, Sep 15, 2026, 3:44 PM (UTC+8)</timestamp>\ngo on", [("go on", False)]),
+        ("--- Cursor Command: plan ---\n<user_query>go on</user_query>",
+         [("--- Cursor Command: plan ---", True), ("go on", False)]),
+        ("<attached_files>a\nb</attached_files>\n<user_query>go on</user_query>\n<rules>c</rules>",
+         [("<attached_files>a\nb</attached_files>\n\n\n<rules>c</rules>", True), ("go on", False)]),
+        ("<user_info>\nOS: Linux\n</user_info>\n\n<rules>x</rules>",
+         [("<user_info>\nOS: Linux\n</user_info>\n\n<rules>x</rules>", True)]),
+        ("<system_notification>done</system_notification>\n<user_query>Say so</user_query>",
+         [("<system_notification>done</system_notification>\nSay so", True)]),
+        ("<p>why is it empty?</p>", [("<p>why is it empty?</p>", False)]),
+        ("<user_query>what was cut o", [("what was cut o", False)]),
+        ("<timestamp>Tuesday, Sep 15, 2026, 3:44 PM (UTC+8)</timestamp>\n<user_query>\n</user_query>", []),
+    ],
+)  # fmt: skip
+def test_a_prompt_reads_as_it_was_typed(sent: str, messages: list[tuple[str, bool]]) -> None:
+    """The title, digests and what is handed over would be of what Cursor tells the model in the user's name."""
+    (session,) = read_file(jsonl([said(sent), {"type": "turn_ended", "status": "success"}]))
+    assert [(text_of(message), message.by_program) for message in messages_of(session)] == messages
+    assert session.title == next((text for text, by_program in messages if not by_program and text[0] != "<"), "")
+    notes = [note.data["timestamp"] for note in of_kind(session, Note) if note.topic == "sent"]
+    assert notes == (["Tuesday, Sep 15, 2026, 3:44 PM (UTC+8)"] if "<timestamp>" in sent else [])
+
+
+@pytest.mark.parametrize(
+    ("project", "path", "folder"),
+    [
+        ("home-me-my-app", "/home/me/my-app/src/a.py", "/home/me/my-app"),
+        ("home-me-my-app", "/home/me/my/app/a.py", "/home/me/my/app"),
+        ("home-me-my-app", "/home/me/my-app", "/home/me/my-app"),
+        ("c-Users-me-Desktop-x", "c:\\Users\\me\\Desktop\\x\\a.py", "c:\\Users\\me\\Desktop\\x"),
+        ("home-me-my-app", "/home/me/my-apple/a.py", ""),
+        ("home-me-my-app", "src/a.py", ""),
+        ("home-me-my-app", "/etc/hosts", ""),
+    ],
+)
+def test_the_folder_is_that_of_which_a_call_names_a_file(project: str, path: str, folder: str, tmp_path: Path) -> None:
+    """The name of the project has a dash for each sign, so that it alone does not tell `my-app` from `my/app`."""
+    file = tmp_path / ".cursor/projects" / project / "agent-transcripts/5f2b.jsonl"
+    file.parent.mkdir(parents=True)
+    call = {"type": "tool_use", "name": "Read", "input": {"path": path, "n": 3}}
+    file.write_bytes(jsonl([said("go"), {"role": "assistant", "message": {"content": [call, call]}}]))
+    (session,) = read_file(file)
+    records = [Record(number, "", draft.body) for number, draft in enumerate(session.drafts, 1)]
+    assert origin_of(records) == ("cursor", folder)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from turnlog.importers.discovery import PLACES, AgentFile, discover
+import pytest
+
+from turnlog.importers.catalog import FORMATS
+from turnlog.importers.discovery import PLACES, REFUSED_PLACES, AgentFile, discover
 
 HOME = {
     ".claude/projects/-w/s1.jsonl": "claude-code",
@@ -96,5 +99,35 @@ def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 def test_places_stay_inside_the_home() -> None:
     """An absolute pattern, or one with a step upward, would search the whole disk."""
-    for agent, place in PLACES:
+    for agent, place in PLACES + REFUSED_PLACES:
         assert agent and not place.startswith("/") and ".." not in place.split("/")
+
+
+@pytest.mark.parametrize(
+    ("name", "agent"),
+    [
+        (".local/share/zed/threads/threads.db", "zed"),
+        ("Library/Application Support/Zed/threads/threads.db", "zed"),
+        ("AppData/Local/Zed/threads/threads.db", "zed"),
+        (".local/share/amp/threads/T-1.json", "amp"),
+        (".kiro/sessions/cli/1.jsonl", "kiro"),
+        (".local/share/kiro-cli/data.sqlite3", "kiro"),
+        (".factory/sessions/-w/1.jsonl", "droid"),
+        (".hermes/state.db", "hermes"),
+        (".grok/sessions/%2Fw/1/chat_history.jsonl", "grok"),
+    ],
+)
+def test_files_that_are_not_read_are_found_apart(name: str, agent: str, tmp_path: Path) -> None:
+    """A user of such an agent would think that it was never used, or have an error at each import."""
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).write_text("{}")
+    assert found_in(tmp_path) == []
+    found = list(discover(tmp_path, lambda error: pytest.fail(str(error)), REFUSED_PLACES))
+    assert found == [AgentFile(agent, tmp_path / name)]
+
+
+def test_what_is_not_read_and_lies_at_home_has_a_place() -> None:
+    """An agent that is added as refused would be passed over without a word."""
+    printed_or_remote = {"cursor-stream-json", "managed-agents"}
+    refused = {importer.name for importer in FORMATS if not importer.module}
+    assert refused - printed_or_remote == {agent for agent, _ in REFUSED_PLACES}

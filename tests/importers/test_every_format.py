@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -85,12 +86,13 @@ def said_in(data: bytes) -> list[str]:
 
 
 def _texts_of(text: str) -> list[str]:
-    """The texts in a text that is JSON of messages or blocks; else the text itself."""
+    """The texts in a text that is JSON of messages or blocks; else the text itself, in pieces where Cursor wraps it."""
     try:
         value = json.loads(text) if text.startswith(('{"', "[{")) else None
     except (ValueError, RecursionError):
         value = None
-    return [text] if value is None else [each for inner in strings_in(value) for each in _texts_of(inner)]
+    wrapped = re.split("</?(?:timestamp|user_query)>", text)
+    return wrapped if value is None else [each for inner in strings_in(value) for each in _texts_of(inner)]
 
 
 def cells(data: bytes) -> list[tuple[str, int, str, Any]]:

@@ -8,10 +8,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from samples import samples
+from samples import database_of, samples
 
 from turnlog.errors import ImportFailed
-from turnlog.importers import read_file
+from turnlog.importers import detect, read_file
 
 DATABASES = [sample for sample in samples() if sample.data.startswith(b"SQLite") and sample.name in ("goose", "crush")]
 
@@ -80,3 +80,49 @@ def test_a_stream_of_cursor_is_refused_by_name() -> None:
     ]
     with pytest.raises(ImportFailed, match="cursor-agent"):
         read_file("\n".join(lines).encode())
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        (
+            "CREATE TABLE session (id INTEGER, user TEXT, data TEXT);"
+            "CREATE TABLE message (id INTEGER, session_id INTEGER, data TEXT);"
+            "CREATE TABLE part (id INTEGER, name TEXT)",
+            "a SQLite database",
+        ),
+        (
+            "CREATE TABLE schema_version (v INTEGER); CREATE TABLE sessions (id TEXT, user TEXT);"
+            "CREATE TABLE messages (id TEXT, content TEXT)",
+            "a SQLite database",
+        ),
+        ("CREATE TABLE threads (id TEXT, title TEXT)", "a SQLite database"),
+        (
+            "CREATE TABLE schema_version (version INTEGER); CREATE TABLE sessions (id TEXT, system_prompt TEXT);"
+            "CREATE TABLE messages (id INTEGER, session_id TEXT, role TEXT, content TEXT, tool_calls TEXT)",
+            "Hermes",
+        ),
+        ("CREATE TABLE IF NOT EXISTS threads (id TEXT, data_type TEXT NOT NULL, data BLOB NOT NULL)", "threads of Zed"),
+        ("CREATE TABLE `conversations_v2` (key TEXT, value TEXT)", "Kiro"),
+    ],
+)
+def test_a_database_of_another_program_is_no_agent_s(script: str, told: str, is_file: bool, tmp_path: Path) -> None:
+    """Tables of the same names are in many apps: rows of an invoice became the messages of an agent."""
+    data = database_of(script)
+    path = tmp_path / "app.db"
+    path.write_bytes(data)
+    with pytest.raises(ImportFailed, match=told):
+        read_file(path if is_file else data)
+
+
+def test_columns_behind_the_first_bytes_are_found(tmp_path: Path) -> None:
+    """A database of many tables is recognised by all of them; the first pages do not hold their list."""
+    opencode = next(sample for sample in samples() if sample.name == "opencode" and sample.is_database)
+    tables = [f"CREATE TABLE other{n} (id TEXT, {', '.join(f'column{m} TEXT' for m in range(99))})" for n in range(99)]
+    path = changed(tmp_path, opencode.data, *tables, "ALTER TABLE part RENAME COLUMN data TO data2")
+    with pytest.raises(ImportFailed):
+        detect(path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("ALTER TABLE part ADD COLUMN data TEXT")
+    assert detect(path).name == "opencode"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
+import os
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -59,3 +62,23 @@ def test_other_text_is_no_aider_history(text: bytes) -> None:
     with pytest.raises(ImportFailed) as caught:
         read_file(text)
     assert "aider" not in str(caught.value)
+
+
+def test_a_log_of_hermes_is_refused_by_name() -> None:
+    """Read as a body of Chat Completions, it lost its system prompt and tools in silence."""
+    messages = [{"role": "user", "content": "Name the fjords of Norway"}]
+    log = {"session_id": "s", "model": "m", "session_start": "2026-01-01T00:00:00", "system_prompt": "You are Hermes"}
+    with pytest.raises(ImportFailed, match="a session of Hermes Agent"):
+        read_file(json.dumps({**log, "tools": [], "messages": messages}).encode())
+    assert read_file(json.dumps(messages).encode())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
+def test_a_device_is_no_transcript(tmp_path: Path) -> None:
+    """An import of a link to /dev/zero read without end; one of a pipe that nobody writes to waited without end."""
+    zero, pipe = tmp_path / "zero.jsonl", tmp_path / "pipe.jsonl"
+    zero.symlink_to("/dev/zero")
+    os.mkfifo(pipe)
+    for path in (zero, pipe):
+        with pytest.raises(ImportFailed, match="a device or a pipe"):
+            read_file(path)

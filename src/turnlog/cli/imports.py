@@ -24,7 +24,7 @@ from .._platform.units import AGES, counted, read_age, size_text
 from ..config.settings import Settings
 from ..errors import Conflict, CorruptRecord, ImportFailed, InputError, TurnlogError
 from ..importers.catalog import FORMATS
-from ..importers.discovery import discover
+from ..importers.discovery import REFUSED_PLACES, discover
 from ..importers.known_files import KnownFiles
 from ..importers.protocol import Imported, Origin, origin_name
 from ..importers.sync.session import Synced, sync_session, without_secrets
@@ -264,6 +264,10 @@ def _discovered(arguments: Namespace) -> list[tuple[str, Origin | InputError]]:
     files = ", ".join(f"{agent} {counted(number, 'file')}" for agent, number in agents.items())
     if arguments.json or not files:
         say(f"found in {folder}: {files or 'no sessions of agents'}")
+    others = Counter(each.agent for each in discover(folder, lambda error: None, REFUSED_PLACES))
+    if others:
+        files = ", ".join(f"{agent} {counted(number, 'file')}" for agent, number in others.items())
+        say(f"found, not read yet: {files}")
     if age is not None:
         since = time.time() - age.total_seconds()
         young = [each for each in agent_files if _is_newer(each.path, since)]
@@ -389,7 +393,7 @@ def transcripts(
                 yield stdin_bytes()
             elif path.is_dir():
                 yield from _in_folder(path, seen, known)
-            elif path.exists() and not path.is_file():  # a pipe can be read only once
+            elif path.is_fifo():  # it can be read only once
                 yield path.read_bytes()
             else:
                 yield path

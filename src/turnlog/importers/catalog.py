@@ -168,7 +168,11 @@ FORMATS: tuple[Importer, ...] = (
             "data.info data.messages[]",
             "projectID directory",
         ),
-        tables=("session message part", "session_v2 session_message", "session session_message"),
+        tables=(
+            "session.project_id message.data part.message_id part.data",
+            "session_v2 session_message.data",
+            "session session_message.data session_message.type",
+        ),
         where=(".local/share/opencode/opencode*.db", ".local/share/opencode/storage/session/*/ses_*.json"),
         also={"kilo-cli": (".local/share/kilo/kilo*.db",)},
         beside=("{name}-wal",),
@@ -225,7 +229,8 @@ FORMATS: tuple[Importer, ...] = (
         name="zed",
         title="threads of Zed",
         near="none; export a thread in Zed as Markdown to read it",
-        tables=("threads",),
+        tables=("threads.data_type",),
+        where=("<data>/[zZ]ed/threads/threads.db",),
     ),
     Importer(
         name="chatgpt",
@@ -255,7 +260,7 @@ FORMATS: tuple[Importer, ...] = (
             "type=message message.content[].type=toolRequest",
             "type=message type=complete message.content[].type",
         ),
-        tables=("sessions messages usage_ledger", "sessions messages schema_version"),
+        tables=("sessions messages.content_json",),
         where=(
             "<data>/goose/sessions/sessions.db",
             "<data>/Block/goose/data/sessions/sessions.db",
@@ -279,6 +284,7 @@ FORMATS: tuple[Importer, ...] = (
         # Not `agents/agent-N`, which are imported with `main`.
         where=(".kimi-code/sessions/*/*/agents/main/wire.jsonl",),
         also={"kimi-cli": (".kimi/sessions/*/*/wire.jsonl",)},
+        beside=("../../agents",),  # a subagent has a folder there
         checked="2026-11: 2 real sessions of Kimi Code 1.4, a fixture of kimi-cli",
     ),
     Importer(
@@ -403,25 +409,36 @@ FORMATS: tuple[Importer, ...] = (
         title="a thread of Amp",
         near="a body of Anthropic's API, but results have `toolUseID` and `run`",
         marks=("messages[].content[].toolUseID", "v messages[].messageId messages[].content[].type"),
+        where=(".local/share/amp/threads/T-*.json",),
     ),
     Importer(
         name="kiro",
         title="a session of Kiro CLI",
         marks=("kind=Prompt data.content[]", "kind=AssistantMessage data.content[]"),
+        tables=("conversations_v2",),
+        where=(".kiro/sessions/cli/*.jsonl", "<data>/kiro-cli/data.sqlite3"),
     ),
     Importer(
         name="droid",
         title="a session of Droid (Factory)",
         near="claude-code, but each message is in an entry of type `message`",
         marks=("type=session_start type=message message.content",),
+        where=(".factory/sessions/*.jsonl", ".factory/sessions/*/*.jsonl"),
     ),
     Importer(
         name="hermes",
         title="a session of Hermes Agent",
-        near="messages of Chat Completions behind a line of role `session_meta`; without that line they are read",
-        marks=("role=session_meta role content",),
+        near="messages of Chat Completions, which are read if they are given alone, as a JSON list or as lines",
+        marks=("role=session_meta role content", "session_id session_start system_prompt"),
+        tables=("sessions.system_prompt messages.tool_calls",),
+        where=(".hermes/state.db", ".hermes/sessions/*.jsonl", ".hermes/sessions/session_*.json"),
     ),
-    Importer(name="grok", title="a chat of Grok Build", marks=("type=assistant model_id content",)),
+    Importer(
+        name="grok",
+        title="a chat of Grok Build",
+        marks=("type=assistant model_id content",),
+        where=(".grok/sessions/*/*/chat_history.jsonl",),
+    ),
     Importer(
         name="managed-agents",
         title="the events of a session of Claude Managed Agents",

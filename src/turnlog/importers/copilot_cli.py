@@ -16,7 +16,7 @@ from .fields import Fields
 from .json_values import mapping, objects, within, word
 from .parts import called, media, texts
 from .protocol import Imported, Origin, hashed_id, with_own_ids
-from .transcript import Transcript
+from .transcript import Line, Transcript
 from .writing import Handler, SessionWriter, ignored, kinds, sets
 
 _USAGE = {
@@ -37,14 +37,42 @@ _NOISE = (
 
 
 def read(origin: Origin) -> list[Imported]:
-    """The session, then those of its subagents."""
+    """The session of each run, then those of its subagents."""
     file = Transcript(origin)
     lines = file.objects("event", file.lines(among_text=True))
     if not any(word(line.value.get("type")) in _HANDLERS for line in lines):
         raise file.refused("event of Copilot CLI", "give a file of ~/.copilot/session-state")
-    main = SessionWriter(file, "copilot-cli", PROVIDER, envelope=_ENVELOPE, noise=_NOISE)
+    runs = enumerate(_runs(lines))
+    return with_own_ids(session for number, run in runs for session in _read_run(file, run, beside=number > 0))
+
+
+def _runs(lines: list[Line]) -> list[list[Line]]:
+    """The events of each session: the log of a build may have several runs, each with a `result` at its end, or broken
+    off before the next one begins."""
+    pieces: list[list[Line]] = [[]]
+    for line in lines:
+        kind = line.value.get("type")
+        if kind == "session.start" and "" != _session_of(pieces[-1]) != _session_of([line]) != "":
+            pieces.append([])
+        pieces[-1].append(line)
+        if kind == "result":
+            pieces.append([])
+    runs: dict[str, list[Line]] = {}
+    for piece in filter(None, pieces):
+        says = any(word(line.value.get("type")) in ("user.message", "assistant.message") for line in piece)
+        name = _session_of(piece) or (f"line {piece[0].number}" if says else next(reversed(runs), ""))
+        runs.setdefault(name, []).extend(piece)
+    return list(runs.values())
+
+
+def _session_of(lines: list[Line]) -> str:
     ids = (line.value.get("sessionId") or within(line.value, "data", "sessionId") for line in lines)
-    main.id = next(filter(None, map(word, ids)), "")
+    return next(filter(None, map(word, ids)), "")
+
+
+def _read_run(file: Transcript, lines: list[Line], *, beside: bool) -> list[Imported]:
+    main = SessionWriter(file, "copilot-cli", PROVIDER, beside=beside, envelope=_ENVELOPE, noise=_NOISE)
+    main.id = _session_of(lines)
     _describe(main)
     main.id = main.id or hashed_id("copilot-cli", lines[0].value)
     for line in lines:
@@ -62,7 +90,7 @@ def read(origin: Origin) -> list[Imported]:
     writers = (main, *main.children.values())
     for writer in writers:
         _cut_off(writer)
-    return with_own_ids(writer.done() for writer in writers)
+    return [writer.done() for writer in writers]
 
 
 def _describe(writer: SessionWriter) -> None:

@@ -1,8 +1,9 @@
 """Agent transcripts of Cursor: `~/.cursor/projects/<folder>/agent-transcripts/<id>.jsonl` or `<id>/<id>.jsonl`, with
 `subagents/` beside it; before, `<id>.txt`.
 
-A line is a message in the shape of Anthropic's API, without ids of calls, results, model, usage and times: only a
-user's text may begin with the time at which it was sent. (Read off Cursor's TranscriptStore of 2026-10-01.)
+A line is a message in the shape of Anthropic's API, without ids of calls, results, model, usage and times. What the
+user typed is within `<user_query>`; around it Cursor puts when it was sent, and what it tells the model in the user's
+name: open and attached files, a task that has ended. (Read off Cursor's TranscriptStore of 2026-10-01.)
 """
 
 from __future__ import annotations
@@ -14,17 +15,23 @@ from pathlib import Path
 from typing import Any
 
 from .._platform.lazy import lazy_pattern
+from ..log.texts import strings_in
 from ..providers.anthropic import PROVIDER
 from ..session.titles import title_from
 from .fields import Fields, kind_of
+from .json_values import within, word
 from .protocol import Imported, Origin, hashed_id, with_subagents
 from .transcript import Line, Transcript
 from .writing import Handler, SessionWriter
 
 _QUERY = lazy_pattern(r"<user_query>\s*(.*?)\s*(?:</user_query>|\Z)", re.DOTALL)
-_SENT = lazy_pattern(
-    r"<timestamp>\s*\w+, (\w{3} \d+, \d{4}, \d+:\d+ [AP]M) \(UTC(?:([+-])(\d+))?(?::(\d+))?\)",
-)
+_SENT = lazy_pattern(r"<timestamp>\s*(.*?)\s*</timestamp>\s*", re.DOTALL)
+_TIME = lazy_pattern(r"\w+, (\w{3} \d+, \d{4}, \d+:\d+ [AP]M) \(UTC(?:([+-])(\d+))?(?::(\d+))?\)")
+_ADDED = lazy_pattern(r"(?:\s*<([a-z]+_\w+|rules)\b[^<>]*>.*?</\1>)+\s*\Z", re.DOTALL)
+_NOTIFIED = "<system_notification>"
+"""With it, the query is Cursor's own, too."""
+_PATH = lazy_pattern(r"(?:[A-Za-z]:)?[/\\][^\n]{1,1000}")
+_SIGNS = lazy_pattern(r"[^a-z0-9]+")
 _SPEAKER = lazy_pattern(r"(?m)^(user|assistant):[ \t]*$")
 _MARK = lazy_pattern(r"(?m)^\[(Thinking|Tool call|Tool result)\] ?(.*)$")
 _STATUSES = {"success": "completed", "aborted": "cancelled", "error": "failed"}
@@ -47,6 +54,8 @@ def _read_one(origin: Origin) -> Imported:
     path = file.path
     is_own = path is not None and ("agent-transcripts" in path.parts or path.parent.name in (path.stem, "subagents"))
     writer.id = path.stem if path is not None and is_own else hashed_id("cursor", lines[0].value)
+    project = path.as_posix().rpartition("/agent-transcripts/")[0] if path is not None else ""
+    writer.state["project"] = _dashed(project.rpartition("/")[2])
     for line in lines:
         entry = Fields(line.value)
         kind = kind_of(entry, "role", "type") if "message" in entry.value else kind_of(entry, "type")
@@ -59,19 +68,41 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
     message = entry.inside("message")
     content: Any = message.get("content") if message.value else entry.get("message")
     said = content if isinstance(content, list) else [content]
-    blocks = [Fields({"text": block} if isinstance(block, str) else block) for block in said]
-    if role == "user" and not any(block.text("type") == "tool_result" for block in blocks):
-        text = "\n".join(block.text("text") for block in blocks)
-        writer.at(_time(text))
-        writer.turn(f"line-{line}")
-        query = _QUERY.search(text)
-        writer.title = writer.title or title_from(query[1] if query else text)
-    writer.message({"role": role, "content": content}, line)
+    blocks = [{"type": "text", "text": block} if isinstance(block, str) else block for block in said]
+    if role != "user" or any(within(block, "type") == "tool_result" for block in blocks):
+        _find_folder(writer, blocks)
+        writer.message({"role": role, "content": content}, line)
+        return
+    typed, added = _parted(writer, blocks)
+    writer.turn(f"line-{line}")
+    if any(_NOTIFIED in block["text"] for block in added):
+        typed, added = [], added + typed
+    for some, by_program in ((added, True), (typed, False)):
+        if some:
+            writer.message({"role": role, "content": some}, line, by_program=by_program)
+
+
+def _parted(writer: SessionWriter, blocks: list[Any]) -> tuple[list[Any], list[Any]]:
+    """The blocks that the user typed, and those that Cursor put around them. When it was sent becomes a note."""
+    typed, added = list[Any](), list[Any]()
+    has_query = any(_QUERY.search(word(within(block, "text"))) for block in blocks)
+    for block in blocks:
+        text = word(within(block, "text"))
+        rest = _QUERY.sub("\n", text)
+        if sent := _SENT.search(rest[:200]):
+            writer.at(_time(sent[1]))
+            writer.note("sent", {"timestamp": sent[1]})
+            rest = rest[: sent.start()] + rest[sent.end() :]
+        is_added = bool(text) and (has_query or _ADDED.match(rest) is not None)
+        if rest == text or rest.strip():
+            (added if is_added else typed).append(block if rest == text else {**block, "text": rest.strip()})
+        typed += [{**block, "text": query} for query in _QUERY.findall(text) if query]
+    return typed, added
 
 
 def _time(text: str) -> str:
-    """The time at the beginning of a user's text: `Wednesday, Oct 7, 2026, 1:20 PM (UTC+3)`; "" if it has none."""
-    sent = _SENT.search(text[:200])
+    """The time when a text was sent: `Wednesday, Oct 7, 2026, 1:20 PM (UTC+3)`; "" if it is none."""
+    sent = _TIME.match(text)
     if sent is None:
         return ""
     zone = f"{sent[2] or '+'}{int(sent[3] or 0):02}{int(sent[4] or 0):02}"
@@ -79,6 +110,23 @@ def _time(text: str) -> str:
         return datetime.strptime(f"{sent[1]} {zone}", "%b %d, %Y, %I:%M %p %z").isoformat()
     except ValueError:
         return ""
+
+
+def _find_folder(writer: SessionWriter, blocks: list[Any]) -> None:
+    """Record in which folder Cursor works, once a call names a path in it. The project is named after that folder, with
+    a dash for each sign, so that its name alone does not tell."""
+    project = writer.state["project"]
+    inputs = [within(block, "input") for block in blocks] if project else []
+    for path in filter(_PATH.fullmatch, strings_in(inputs)):
+        if f"{_dashed(path)}-".startswith(f"{project}-"):
+            ends = [match.start() for match in re.finditer(r"(?<!^)[/\\]|\Z", path)]
+            writer.place(next((path[:end] for end in ends if _dashed(path[:end]) == project), ""))
+            writer.state["project"] = ""
+            return
+
+
+def _dashed(path: str) -> str:
+    return _SIGNS.sub("-", path.lower()).strip("-")
 
 
 def _ended(writer: SessionWriter, entry: Fields, line: int) -> None:

@@ -7,13 +7,14 @@ A place is a pattern below the home folder; `**` matches any number of folders. 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from msgspec import Struct
 
-from .catalog import IMPORTERS, ROOTS
+from .catalog import FORMATS, IMPORTERS, ROOTS
+from .protocol import Importer
 
 
 class AgentFile(Struct, frozen=True, order=True):
@@ -23,25 +24,33 @@ class AgentFile(Struct, frozen=True, order=True):
     path: Path
 
 
-PLACES: tuple[tuple[str, str], ...] = tuple(
-    (agent, place.replace(word, root))
-    for importer in IMPORTERS
-    for agent, places in {importer.name: importer.where, **importer.also}.items()
-    for place in places
-    for word, roots in [next((each for each in ROOTS.items() if place.startswith(each[0])), ("<", ("",)))]
-    for root in roots
-)
+def _places(importers: Iterable[Importer]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (agent, place.replace(word, root))
+        for importer in importers
+        for agent, places in {importer.name: importer.where, **importer.also}.items()
+        for place in places
+        for word, roots in [next((each for each in ROOTS.items() if place.startswith(each[0])), ("<", ("",)))]
+        for root in roots
+    )
+
+
+PLACES = _places(IMPORTERS)
 """The places of each agent, from the table of formats."""
+REFUSED_PLACES = _places(importer for importer in FORMATS if not importer.module)
+"""Those of the agents whose files are not read."""
 
 
-def discover(home: Path, failed: Callable[[OSError], None]) -> Iterator[AgentFile]:
-    """Every session file of agents under `home`, sorted, without duplicates.
+def discover(
+    home: Path, failed: Callable[[OSError], None], places: Iterable[tuple[str, str]] = PLACES
+) -> Iterator[AgentFile]:
+    """Every session file of agents under `home`, sorted, without duplicates; `places` may be other ones.
 
     A link to a folder is followed only if the pattern names it, never for `**`. `failed` is called for every folder, or
     link to a folder, that exists but cannot be read.
     """
     seen: set[Path] = set()
-    found = (AgentFile(agent, path) for agent, place in PLACES for path in _matching(home, place.split("/"), failed))
+    found = (AgentFile(agent, path) for agent, place in places for path in _matching(home, place.split("/"), failed))
     for file in sorted(found, key=lambda file: (file.agent, file.path.parts)):
         if file.path not in seen:
             seen.add(file.path)

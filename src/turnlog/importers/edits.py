@@ -128,7 +128,7 @@ class KnownChange(Struct, frozen=True):
 
 _PATHS = (
     *("file_path", "filepath", "path", "absolute_path", "target_file", "filename", "file", "target"),
-    *("relative_workspace_path", "uri"),
+    *("relative_workspace_path", "uri", "target_notebook", "notebook_path"),
 )
 _CONTENTS = ("content", "contents", "file_text", "file_content", "code_content", "new_content", "text")
 _OLD = ("old_string", "old_str", "old_text", "search", "old_content", "target_content", "before")

@@ -138,7 +138,7 @@ def _is_understood(body: Body) -> bool:
 
 
 def _given(origin: str | Path | bytes) -> Origin:
-    """A path or bytes. Raises InputError for anything else."""
+    """A path of a file or folder, or bytes. Raises ImportFailed for a device, InputError for anything else."""
     if isinstance(origin, bytes):
         return origin
     try:
@@ -147,7 +147,12 @@ def _given(origin: str | Path | bytes) -> Origin:
         wrong = True
     if wrong:
         raise InputError(f"a transcript is a path (str or Path) or its bytes, not {origin!r}")
-    return Path(origin)
+    path = Path(origin)
+    if not (path.is_file() or path.is_dir()) and path.exists():  # it may have no end, and can be read only once
+        raise ImportFailed(
+            f"{path}: a device or a pipe, not a file; save what it gives, or pipe it to `turnlog import -`"
+        )
+    return path
 
 
 def _head(source: Origin) -> bytes:

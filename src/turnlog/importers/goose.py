@@ -35,7 +35,7 @@ _LASTING = ("session_type", "working_dir", "schedule_id", "project_id", "recipe_
 
 
 def read(origin: Origin) -> Iterable[Imported]:
-    """Every session of a database; the one session of a file; the one conversation of a run."""
+    """Every session of a database; the one session of a file; a session for each run."""
     if is_database(origin):
         return read_database(origin, ("sessions", "messages"), _stored)
     file = Transcript(origin)
@@ -44,7 +44,7 @@ def read(origin: Origin) -> Iterable[Imported]:
     if not lines:
         lines = file.objects("line", file.lines(among_text=True))
         if any(within(line.value, "message", "content") is not None for line in lines):
-            return read_printed(origin, "goose", "goose", PROVIDER, ("", ""), _EVENTS)
+            return read_printed(origin, "goose", "goose", PROVIDER, ("message", ""), _EVENTS, ends="complete")
         value = lines.pop(0).value if lines and "working_dir" in lines[0].value else {}
     lines = [line for line in lines if isinstance(line.value, dict)]
     if not any(isinstance(line.value.get("content"), list) for line in lines):

@@ -122,7 +122,7 @@ class KnownFiles:
         sought = [(path.partition("/")[0], path) for path in dict.fromkeys(paths)]
         there = self._listed(folder)
         newest, state = 0, list[tuple[int, ...]]()
-        beside = (os.path.join(folder, path) for entry, path in sought if entry in there)
+        beside = (os.path.join(folder, path) for entry, path in sought if entry in there or entry == "..")
         for path in (name, *beside, *others, *dict.fromkeys(map(os.path.dirname, others))):
             try:
                 status = os.stat(path)

@@ -1,4 +1,4 @@
-"""Recognise a format by the paths in its JSON values, or by the tables of a database.
+"""Recognise a format by the paths in its JSON values, or by the tables and columns of a database.
 
 A mark is a list of paths that the values of a file have together, separated by spaces: `a.b[].c`, or `type=word` for
 the value of a key that names a kind. What a file is must show in its first bytes, so that a document that is cut off
@@ -28,7 +28,9 @@ _DEPTH = 5
 _ITEMS = 50
 _STRING = lazy_pattern(r'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))', re.DOTALL)  # or cut off
 _BRACKET = lazy_pattern(r"[][{}]")
-_TABLE = lazy_pattern(rb"CREATE TABLE (?:IF NOT EXISTS )?[\"'`\[]?(\w+)", re.IGNORECASE)
+_TABLE = lazy_pattern(
+    rb"CREATE TABLE (?:IF NOT EXISTS )?[\"'`\[]?(\w+)([^\0]*?)(?=CREATE |\0|\Z)", re.IGNORECASE | re.DOTALL
+)
 
 
 _Paths = tuple[tuple[frozenset[str], ...], frozenset[str]]
@@ -148,15 +150,25 @@ def connected(path: Path, waiting: float = 1.0) -> sqlite3.Connection:
 
 
 def has_tables(head: bytes, path: Path | None, tables: str) -> bool:
-    """Whether a SQLite database has all of these tables, separated by spaces. Of bytes only the first pages are seen,
-    which hold the list of tables of all but very large lists."""
+    """Whether a SQLite database has all of these tables, and columns as `table.column`, separated by spaces. Of bytes
+    only the first pages are seen, which hold the list of tables of all but very large lists."""
     if not head.startswith(SQLITE):
         return False
-    names = {name.decode("ascii", "replace") for name in _TABLE.findall(head)}
+    names = _names_in(head)
     if path is not None and not names.issuperset(tables.split()):
         try:
             with closing(connected(path)) as db:
-                names.update(name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
+                made = db.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL")
+                names |= _names_in("\n".join(sql for (sql,) in made).encode("utf-8", "surrogatepass"))
         except (sqlite3.Error, ValueError, OSError):
             return False
     return names.issuperset(tables.split())
+
+
+def _names_in(statements: bytes) -> set[str]:
+    """The tables that these statements make, and `table.word` for each word in them, its columns among them."""
+    names = set[str]()
+    for table, rest in _TABLE.findall(statements):
+        name = table.decode("ascii", "replace")
+        names |= {name, *(f"{name}.{word.decode('ascii', 'replace')}" for word in re.findall(rb"\w+", rest))}
+    return names

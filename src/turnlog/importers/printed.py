@@ -23,9 +23,10 @@ def read_printed(
     handlers: Mapping[str, Handler | None],
     finish: Callable[[SessionWriter], None] = SessionWriter.flush,
     noise: str = "",
+    ends: str = "",
 ) -> list[Imported]:
-    """The sessions of a file. `begins` are the kind of the line that begins a run, and its key for the id. `finish` is
-    called for each session when all lines were read."""
+    """The sessions of a file. `begins` are the kind of the line that begins a run, and its key for the id; with `ends`,
+    it begins one only behind a line of that kind. `finish` is called for each session when all lines were read."""
     file = Transcript(origin)
     kind_of_start, key = begins
     lines = file.objects("event", file.lines(among_text=True))
@@ -33,16 +34,18 @@ def read_printed(
         raise file.refused(f"event of {form}", "give the JSON lines that the program printed")
     writers: dict[str, SessionWriter] = {}
     writer: SessionWriter | None = None
+    is_over = not ends
     for line in lines:
         entry = Fields(line.value)
         kind = kind_of(entry, "type")
-        if writer is None or kind == kind_of_start:
-            session = entry.text(key) if kind == kind_of_start else ""
-            if writer is None or session not in ("", writer.id):
+        is_start = is_over and kind == kind_of_start
+        if writer is None or is_start:
+            session = entry.text(key) if is_start else ""
+            if writer is None or ends or session not in ("", writer.id):
                 new = SessionWriter(file, form, provider, agent=agent, beside=bool(writers), noise=noise)
-                writer = writers.get(session) or new
+                writer = writers.setdefault(session or f"line {line.number}", new)
                 writer.id = writer.id or session or hashed_id(form, line.value)
-                writers[writer.id] = writer
+        is_over = not ends or kind == ends or (is_over and not is_start)
         writer.at(entry.get("timestamp"))
         writer.take(entry, line.number, kind, handlers)
     for each in writers.values():

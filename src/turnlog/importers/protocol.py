@@ -80,13 +80,14 @@ class Importer(Struct, frozen=True, kw_only=True):
     `read(origin)`; "" if files are recognised and refused by name, with `near` as the reason or the advice.
 
     A file is recognised by `marks`, `tables` or `named`, or else by the module's `sniff(head, path)`, which says how
-    sure it is, from 0 to 100. `marks`: paths that its JSON values have together (`marks`). `tables`: tables that its
-    SQLite database has together, separated by spaces. `named`: patterns for the end of its path.
+    sure it is, from 0 to 100. `marks`: paths that its JSON values have together (`marks`). `tables`: tables, and
+    columns as `table.column`, that its SQLite database has together, separated by spaces. `named`: patterns for the
+    end of its path.
 
-    `where` are patterns below a home folder at which the program keeps such files (`<editor>` and `<data>` stand for
-    the folders in `catalog.ROOTS`); `also` those of other programs that write the same format, by their names. `beside`
-    are the names of what may appear beside a file, and is read with it: `{name}` is the name of the file, `{stem}` that
-    without its last ending, `{first}` without all endings, `{session}` the id of its session.
+    `where` are patterns below a home folder at which the program keeps such files, read or not (`<editor>` and `<data>`
+    stand for the folders in `catalog.ROOTS`); `also` those of other programs that write the same format, by their
+    names. `beside` are the names of what may appear beside a file, and is read with it: `{name}` is the name of the
+    file, `{stem}` that without its last ending, `{first}` without all endings, `{session}` the id of its session.
     `checked` says when, and against what, the format was last checked.
     """
 
