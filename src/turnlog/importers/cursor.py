@@ -24,10 +24,10 @@ from .protocol import Imported, Origin, hashed_id, with_subagents
 from .transcript import Line, Transcript
 from .writing import Handler, SessionWriter
 
-_QUERY = lazy_pattern(r"<user_query>\s*(.*?)\s*(?:</user_query>|\Z)", re.DOTALL)
+_QUERY = lazy_pattern(r"<user_query>(.*?)(?:</user_query>|\Z)", re.DOTALL)
 _SENT = lazy_pattern(r"<timestamp>\s*(.*?)\s*</timestamp>\s*", re.DOTALL)
 _TIME = lazy_pattern(r"\w+, (\w{3} \d+, \d{4}, \d+:\d+ [AP]M) \(UTC(?:([+-])(\d+))?(?::(\d+))?\)")
-_ADDED = lazy_pattern(r"(?:\s*<([a-z]+_\w+|rules)\b[^<>]*>.*?</\1>)+\s*\Z", re.DOTALL)
+_ADDED = lazy_pattern(r"(?>\s*<([a-z]+_\w+|rules)\b[^<>]*>.*?</\1>)++\s*\Z", re.DOTALL)
 _NOTIFIED = "<system_notification>"
 """With it, the query is Cursor's own, too."""
 _PATH = lazy_pattern(r"(?:[A-Za-z]:)?[/\\][^\n]{1,1000}")
@@ -96,7 +96,7 @@ def _parted(writer: SessionWriter, blocks: list[Any]) -> tuple[list[Any], list[A
         is_added = bool(text) and (has_query or _ADDED.match(rest) is not None)
         if rest == text or rest.strip():
             (added if is_added else typed).append(block if rest == text else {**block, "text": rest.strip()})
-        typed += [{**block, "text": query} for query in _QUERY.findall(text) if query]
+        typed += [{**block, "text": query} for query in map(str.strip, _QUERY.findall(text)) if query]
     return typed, added
 
 
