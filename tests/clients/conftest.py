@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import gc
+import ssl
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from google.genai._gaos.utils import serializers
+from pydantic import create_model
 from sdk_clients import close_clients
 
 _CLOSING = "Exception ignored in. <async_generator object \\w+[.](aiter_raw|__aiter__)"
@@ -32,3 +37,21 @@ def _cleared() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         gc.collect()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _made_once() -> Iterator[None]:
+    """What the SDKs make anew each time, always the same, was two thirds of the time of these tests: each client reads
+    the certificates of the machine, some four times (no server here has one), and Google's makes a model of pydantic
+    for every event of a stream."""
+    models: dict[Any, Any] = {}
+
+    def model(name: str, *, body: Any, **more: Any) -> Any:
+        if (name, body) not in models:
+            models[name, body] = create_model(name, body=body, **more)
+        return models[name, body]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        patch.setattr(serializers, "create_model", model)
+        yield
