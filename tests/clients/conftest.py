@@ -17,6 +17,9 @@ from sdk_clients import close_clients
 
 _CLOSING = "Exception ignored in. <async_generator object \\w+[.](aiter_raw|__aiter__)"
 
+_LONGEST = ("test_wheel.py", "test_real_programs.py", "test_browser.py")
+"""What comes first, so that no worker is left with a long test at the end."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark them as `clients`. The collector may also run in the middle of a test, so its warning is ignored there, and
@@ -26,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.clients)
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
             item.add_marker(pytest.mark.filterwarnings(f"ignore:{_CLOSING}:pytest.PytestUnraisableExceptionWarning"))
-    items.sort(key=lambda item: item.path.name != "test_wheel.py")  # the longest first
+    items.sort(key=lambda item: _LONGEST.index(item.path.name) if item.path.name in _LONGEST else len(_LONGEST))
 
 
 @pytest.fixture(autouse=True)
