@@ -45,9 +45,9 @@ def _cleared() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _made_once() -> Iterator[None]:
-    """What the SDKs make anew each time, always the same, was two thirds of the time of these tests: each client reads
-    the certificates of the machine, some four times (no server here has one), and Google's makes a model of pydantic
-    for every event of a stream."""
+    """What the SDKs make anew each time, always the same, was two thirds of the time of test_mended_requests.py: each
+    client reads the certificates of the machine, Google's more than once (no server here has one), and Google's makes a
+    model of pydantic for every event of a stream."""
     models: dict[Any, Any] = {}
 
     def model(name: str, *, body: Any, **more: Any) -> Any:
