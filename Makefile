@@ -31,7 +31,7 @@ test-fast: $(VENV)/.dev ## run a few cases of each test that takes under half a 
 	@TURNLOG_EXAMPLES=fast $(BIN)/python -m pytest -q -n $(JOBS) -m "not clients and not frameworks and not slow" --ignore=tests/test_house.py $(ARGS)
 
 test-clients: $(VENV)/.dev ## run the tests with real SDK clients, agent programs, servers and browsers
-	@$(BIN)/python -m pytest -q -n $(JOBS) -m clients $(ARGS)
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal -m clients $(ARGS)
 
 test-frameworks: $(VENV)/.dev ## run programs of agent frameworks, each in an environment of its own
 	@$(BIN)/python -m pytest -q -n $(JOBS) -m frameworks tests/frameworks $(ARGS)

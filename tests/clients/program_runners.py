@@ -52,8 +52,11 @@ def programs_folder(packages: Sequence[str] = PACKAGES) -> Path:
     return folder / "node_modules" / ".bin"
 
 
-def program_runner(name: str, url: str, commands: Path, home: Path, *, key: str = "k", **more: Any) -> ProgramRunner:
-    """A runner of a real program with a home folder of its own, talking to the server at `url`."""
+def program_runner(
+    name: str, url: str, commands: Path, home: Path, *, key: str = "k", relaunch: bool = False, **more: Any
+) -> ProgramRunner:
+    """A runner of a real program with a home folder of its own, talking to the server at `url`. Without `relaunch`,
+    Gemini CLI does not start itself a second time, to have more memory, which takes as long as all the rest."""
     work = home / "work"
     work.mkdir(parents=True, exist_ok=True)
     env = {"HOME": str(home), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
@@ -62,6 +65,7 @@ def program_runner(name: str, url: str, commands: Path, home: Path, *, key: str 
             env |= {"ANTHROPIC_BASE_URL": url} | ({"ANTHROPIC_API_KEY": key} if key else {})
         case "gemini":
             env |= {"GOOGLE_GEMINI_BASE_URL": url} | ({"GEMINI_API_KEY": key} if key else {})
+            env |= {} if relaunch else {"GEMINI_CLI_NO_RELAUNCH": "true"}
             settings = {"security": {"auth": {"selectedType": "gemini-api-key"}}} if key else {}
             (home / ".gemini").mkdir(exist_ok=True)
             told = json.dumps({**settings, "privacy": {"usageStatisticsEnabled": False}})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,25 +59,34 @@ def test_an_agent_outlives_its_server(aim: Target, fake_server: Start, tmp_path:
     assert (tmp_path / "done.txt").read_text("utf-8").splitlines() == expected
 
 
+@pytest.fixture(scope="module")
+def five(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[McpServer]]:
+    """Five servers with many tools. Each takes a second to start, so a session keeps them for all agents."""
+    folder = tmp_path_factory.mktemp("five")
+    servers = [over_stdio(folder, name=f"s{n}", on_demand=True, env={"MANY": "32"}) for n in range(5)]
+    with turnlog.open("keeps", store=":memory:", target=AGENTS[0]) as session:
+        turnlog.run(session, "Hello.", ScriptedRunner(["Hello."]), tools=servers)
+        yield servers
+
+
 @pytest.mark.parametrize("aim", AGENTS, ids=lambda aim: aim.provider)
-def test_two_hundred_tools_of_five_servers_are_found(aim: Target, fake_server: Start, tmp_path: Path) -> None:
+def test_two_hundred_tools_of_five_servers_are_found(aim: Target, fake_server: Start, five: list[McpServer]) -> None:
     """The bars of `bench/run.py disclosure`: 30 tokens for each tool and 500 more, and no request refused."""
     server = fake_server()
-    tools = [over_stdio(tmp_path, name=f"s{n}", on_demand=True, env={"MANY": "32"}) for n in range(5)]
     wanted = [f"s{n}_task_{n}" for n in range(5)]
     finds = [[{"name": "find_tools", "args": {"names": [name]}}] for name in wanted]
     uses = [[{"name": "use_tool", "args": {"name": name, "arguments": {"a": 1, "b": 2}}}] for name in wanted]
     direct = [[{"name": name, "args": {"a": 1, "b": 2}}] for name in wanted]
     runner = sdk_runner(server.url)
     with turnlog.open("s", store=":memory:", target=aim) as session:
-        turnlog.run(session, "Hello.", ScriptedRunner(["Hello."]), tools=tools)
+        turnlog.run(session, "Hello.", ScriptedRunner(["Hello."]), tools=five)
         declared = [tool for tool in session.configuration.tools if tool.on_demand]
         assert len(declared) >= 200 and session.request().tokens <= 30 * len(declared) + 500
         names = {tool["name"] for tool in _declared(session.request().body)}
         used = uses if "use_tool" in names else direct
         for find, use in zip(finds, used, strict=True):
             server.script({"tool_calls": find}, {"tool_calls": use}, {"text": "done"})
-            run = turnlog.run(session, "Go on.", runner, tools=tools)
+            run = turnlog.run(session, "Go on.", runner, tools=five)
             assert [info.outcome for info in run.turn.calls] == ["ok", "ok"], run.turn.calls
     assert server.rejections() == []
 

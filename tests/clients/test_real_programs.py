@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from turnlog.errors import (
     NotLoggedIn,
     RateLimited,
     RequestTooLong,
-    RunnerError,
     RunnerFailed,
     RunnerNotFound,
     RunnerTimedOut,
@@ -97,52 +97,72 @@ def test_an_older_gemini(version: str, home: Path, fake_server: Start) -> None:
 def test_what_goes_wrong_is_its_own_error(name: str, commands: Path, home: Path, fake_server: Start) -> None:
     """Missing, not logged in, too long, rate limited, late, killed: a user cannot act on an error that is the same for
     all. After each, the session goes on."""
-    session = opened(name)
-    session.user("Hello.")
-
-    def caught(kind: type[RunnerError], runner: ProgramRunner) -> Any:
-        with pytest.raises(kind) as found:
-            received(session, runner)
-        return found.value
-
-    server = fake_server()
-    assert caught(
-        RunnerNotFound, program_runner(name, server.url, commands, home, command=home / "nothing")
-    ).install.startswith("npm install -g ")
-    nobody = home / "nobody"
-    nobody.mkdir()
-    assert caught(NotLoggedIn, program_runner(name, server.url, commands, nobody, key="")).login == PROGRAMS[name].login
-    small = fake_server(context_limit=200)
-    caught(RequestTooLong, program_runner(name, small.url, commands, home, timeout=60))
+    server, small = fake_server(), fake_server(context_limit=200)
     late = fake_server([{"text": "late", "delay": 30}] * 9)
-    assert caught(RunnerTimedOut, program_runner(name, late.url, commands, home, timeout=8)).seconds == 8
     busy = fake_server([{"error": {"status": 429, "message": "Rate limit reached, try again in 3600s"}}] * 99)
-    caught((RateLimited, RunnerTimedOut), program_runner(name, busy.url, commands, home, timeout=20))  # type: ignore[arg-type]
-    assert caught(RunnerFailed, _killed(program_runner(name, late.url, commands, home))).status in (-9, 137)
-    session.user("Go on.")
-    assert received(session, program_runner(name, server.url, commands, home)).complete
+
+    def at(url: str, place: str, **more: Any) -> ProgramRunner:
+        return program_runner(name, url, commands, home / place, relaunch=True, **more)
+
+    def refused() -> None:
+        session = opened(name)
+        session.user("Hello.")
+        missing = caught(session, RunnerNotFound, at(server.url, "missing", command=home / "nothing"))
+        assert missing.install.startswith("npm install -g ")
+        assert caught(session, NotLoggedIn, at(server.url, "nobody", key="")).login == PROGRAMS[name].login
+        caught(session, RequestTooLong, at(small.url, "here", timeout=60))
+        killed = Killed(home / "killed", commands / name)
+        killed.runner = at(late.url, "here", command=killed.command)
+        assert caught(session, RunnerFailed, killed).status in (-9, 137)
+        goes_on(session, at(server.url, "here"))
+
+    def waiting() -> None:
+        session = opened(name)
+        session.user("Hello.")
+        assert caught(session, RunnerTimedOut, at(late.url, "there", timeout=8)).seconds == 8
+        caught(session, (RateLimited, RunnerTimedOut), at(busy.url, "there", timeout=12))
+        assert busy.requests
+        goes_on(session, at(server.url, "there"))
+
+    with ThreadPoolExecutor() as pool:  # side by side, as one of them waits for nothing to come
+        for one in [pool.submit(refused), pool.submit(waiting)]:
+            one.result()
     assert server.rejections() == []
 
 
-def _killed(runner: ProgramRunner) -> Any:
-    """A runner whose program is killed as soon as the stream is waiting for it."""
-    from turnlog.runners.programs import runner as process
+def caught(session: turnlog.Session, kind: Any, runner: Any) -> Any:
+    """The error in place of the next answer."""
+    with pytest.raises(kind) as found:
+        received(session, runner)
+    return found.value
 
-    class Killed:
-        async def stream(self, request: Any) -> Any:
-            async def kill() -> None:
-                while not process._living:
-                    await asyncio.sleep(0.05)
-                await asyncio.sleep(1)
-                for pid in process._living:
-                    os.kill(pid, signal.SIGKILL)
 
-            task = asyncio.create_task(kill())
-            async for chunk in runner.stream(request):
-                yield chunk
-            await task
+def goes_on(session: turnlog.Session, runner: ProgramRunner) -> None:
+    """The next answer comes."""
+    session.user("Go on.")
+    assert received(session, runner).complete
 
-        async def aclose(self) -> None:
-            pass
 
-    return Killed()
+class Killed:
+    """A runner whose program is killed a second after it was started with `command`, which notes its process."""
+
+    runner: ProgramRunner
+
+    def __init__(self, folder: Path, program: Path) -> None:
+        folder.mkdir()
+        self.command, self._note = folder / program.name, folder / "process"
+        self.command.write_text(f'#!/bin/sh\necho $$ > "{self._note}"\nexec "{program}" "$@"\n', "utf-8")
+        self.command.chmod(0o755)
+
+    async def stream(self, request: Any) -> Any:
+        """The events until then."""
+        task = asyncio.create_task(self._kill())
+        async for chunk in self.runner.stream(request):
+            yield chunk
+        await task
+
+    async def _kill(self) -> None:
+        while not self._note.exists() or not (process := self._note.read_text("utf-8")):
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(1)
+        os.kill(int(process), signal.SIGKILL)
