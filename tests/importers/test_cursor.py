@@ -154,7 +154,7 @@ def test_the_folder_is_that_of_which_a_call_names_a_file(project: str, path: str
 
 
 def test_many_blocks_around_a_prompt_take_no_longer() -> None:
-    """With thirty blocks of a program and a word behind them, each way to divide them was tried: reading never ended."""
+    """With thirty blocks of a program and a word behind them, each way to divide them was tried: reading had no end."""
     blocks = "<open_files>a</open_files>\n" * 30
     text = f"{blocks}and then?{' ' * 100_000}x"
     (session,) = read_file(jsonl([said(text), said(f"<user_query>{' ' * 100_000}y</user_query>")]))
