@@ -159,3 +159,9 @@ def test_many_blocks_around_a_prompt_take_no_longer() -> None:
     text = f"{blocks}and then?{' ' * 100_000}x"
     (session,) = read_file(jsonl([said(text), said(f"<user_query>{' ' * 100_000}y</user_query>")]))
     assert [message.parts for message in messages_of(session)] == [(Text(text),), (Text("y"),)]
+
+
+def test_tags_that_the_user_typed_stay_the_users() -> None:
+    """Where no prompt is wrapped, a prompt that is nothing but a piece of XML would become the program's words."""
+    (session,) = read_file(jsonl([said("<my_config>a</my_config>"), said("And now?")]))
+    assert [message.by_program for message in messages_of(session)] == [False, False]

@@ -56,6 +56,7 @@ def _read_one(origin: Origin) -> Imported:
     writer.id = path.stem if path is not None and is_own else hashed_id("cursor", lines[0].value)
     project = path.as_posix().rpartition("/agent-transcripts/")[0] if path is not None else ""
     writer.state["project"] = _dashed(project.rpartition("/")[2])
+    writer.state["wraps"] = b"<user_query>" in file.data
     for line in lines:
         entry = Fields(line.value)
         kind = kind_of(entry, "role", "type") if "message" in entry.value else kind_of(entry, "type")
@@ -93,7 +94,9 @@ def _parted(writer: SessionWriter, blocks: list[Any]) -> tuple[list[Any], list[A
             writer.at(_time(sent[1]))
             writer.note("sent", {"timestamp": sent[1]})
             rest = rest[: sent.start()] + rest[sent.end() :]
-        is_added = bool(text) and (has_query or _ADDED.match(rest) is not None)
+        # Where Cursor wraps what is typed, a text of nothing but tags is its own; so is what describes the user.
+        is_tagged = (writer.state["wraps"] or "<user_info>" in rest) and _ADDED.match(rest) is not None
+        is_added = bool(text) and (has_query or is_tagged)
         if rest == text or rest.strip():
             (added if is_added else typed).append(block if rest == text else {**block, "text": rest.strip()})
         typed += [{**block, "text": query} for query in map(str.strip, _QUERY.findall(text)) if query]
