@@ -29,7 +29,7 @@ _ITEMS = 50
 _STRING = lazy_pattern(r'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))', re.DOTALL)  # or cut off
 _BRACKET = lazy_pattern(r"[][{}]")
 _TABLE = lazy_pattern(
-    rb"CREATE TABLE (?:IF NOT EXISTS )?[\"'`\[]?(\w+)([^\0]*?)"
+    rb"CREATE TABLE (?:IF NOT EXISTS )?[\"'`\[]?(\w{1,100})([^\0]*?)"
     rb"(?=CREATE (?:TABLE|INDEX|UNIQUE|VIEW|TRIGGER|VIRTUAL) |\0|\Z)",
     re.IGNORECASE | re.DOTALL,
 )
