@@ -200,7 +200,7 @@ TAGS = [
 
 @pytest.mark.parametrize("piece", [*TAGS, "<a_b>\n</a_b>", " ", "\n", ">", "\n "])
 def test_hostile_prompts_take_no_longer(piece: str) -> None:
-    """A prompt of 300 KB of tags, which a file that the user attached may be, held up an import for minutes."""
+    """A prompt of 300 KB of tags, as in a file that the user attached, would hold up an import."""
     began = process_time()
     read_file(
         jsonl([said(before + piece * (300_000 // len(piece)) + "x") for before in ("", "<user_query>\n", "<a_b>")])

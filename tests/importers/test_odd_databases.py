@@ -130,7 +130,7 @@ def test_columns_behind_the_first_bytes_are_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_file", [False, True])
 def test_a_statement_in_a_row_makes_no_table(is_file: bool, tmp_path: Path) -> None:
-    """Notes on how to make a database of goose were taken for one, and the user was told that it is damaged."""
+    """Notes on how to make a database of goose were taken for one, and the user was told that it lacks a table."""
     goose = "CREATE TABLE sessions (id TEXT); CREATE TABLE messages (content_json TEXT)"
     data = database_of(f"CREATE TABLE notes (said TEXT); INSERT INTO notes VALUES ('{goose}')")
     path = tmp_path / "app.db"
