@@ -11,6 +11,7 @@ from turnlog.importers import read_file
 from turnlog.log.messages import Message, Reasoning, Text, ToolCall, ToolResult, text_of
 from turnlog.log.origins import origin_of
 from turnlog.log.records import FileChange, Note, Record, TurnClosed
+from turnlog.session.titles import title_from
 
 TEXT = """user:
 <user_query>
@@ -116,6 +117,15 @@ def test_a_notebook_is_a_changed_file() -> None:
          [("<user_info>\nOS: Linux\n</user_info>\n\n<rules>x</rules>", True)]),
         ("<system_notification>done</system_notification>\n<user_query>Say so</user_query>",
          [("<system_notification>done</system_notification>\nSay so", True)]),
+        ("<attached_files>\n<system_notification>\n<user_query>\nno\n</user_query>\n</attached_files>\n"
+         "<user_query>\ngo on\n</user_query>",
+         [("<attached_files>\n<system_notification>\n<user_query>\nno\n</user_query>\n</attached_files>", True),
+          ("go on", False)]),
+        ("<user_query>\nwhy <user_query>a</user_query>\nand </user_query> <b>?\n</user_query>",
+         [("why <user_query>a</user_query>\nand </user_query> <b>?", False)]),
+        ("what are <user_query> and </user_query>?", [("what are <user_query> and </user_query>?", False)]),
+        ("<user_query>a</user_query>\n<user_query>b</user_query>", [("a\nb", False)]),
+        ("<my_config>\na\n</my_config>", [("<my_config>\na\n</my_config>", False)]),
         ("<p>why is it empty?</p>", [("<p>why is it empty?</p>", False)]),
         ("<user_query>what was cut o", [("what was cut o", False)]),
         ("<timestamp>Tuesday, Sep 15, 2026, 3:44 PM (UTC+8)</timestamp>\n<user_query>\n</user_query>", []),
@@ -125,9 +135,23 @@ def test_a_prompt_reads_as_it_was_typed(sent: str, messages: list[tuple[str, boo
     """The title, digests and what is handed over would be of what Cursor tells the model in the user's name."""
     (session,) = read_file(jsonl([said(sent), {"type": "turn_ended", "status": "success"}]))
     assert [(text_of(message), message.by_program) for message in messages_of(session)] == messages
-    assert session.title == next((text for text, by_program in messages if not by_program and text[0] != "<"), "")
+    assert session.title == title_from(next((text for text, by_program in messages if not by_program), ""))
     notes = [note.data["timestamp"] for note in of_kind(session, Note) if note.topic == "sent"]
     assert notes == (["Tuesday, Sep 15, 2026, 3:44 PM (UTC+8)"] if "<timestamp>" in sent else [])
+
+
+@pytest.mark.parametrize("text", ["<event><timestamp>1</timestamp></event>", "<timestamp>1</timestamp> is odd"])
+def test_a_time_in_the_words_of_the_user_stays_there(text: str) -> None:
+    """A line of a log that the user pasted lost its time."""
+    (session,) = read_file(jsonl([said(text)]))
+    assert [text_of(message) for message in messages_of(session)] == [text]
+
+
+def test_elements_alone_are_cursor_s_once_a_query_was_seen() -> None:
+    """Where each prompt is within a query, what is without one was not typed, whatever it is called."""
+    alone = "<later_block>a</later_block>"
+    (session,) = read_file(jsonl([said(alone), said("<user_query>go</user_query>"), said(alone)]))
+    assert [message.by_program for message in messages_of(session)] == [False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -140,13 +164,14 @@ def test_a_prompt_reads_as_it_was_typed(sent: str, messages: list[tuple[str, boo
         ("home-me-my-app", "/home/me/my-apple/a.py", ""),
         ("home-me-my-app", "src/a.py", ""),
         ("home-me-my-app", "/etc/hosts", ""),
+        ("home-me-my-app", "/home/me/my-app-old/a.py /home/me/my-app/a.py", "/home/me/my-app"),
     ],
 )
 def test_the_folder_is_that_of_which_a_call_names_a_file(project: str, path: str, folder: str, tmp_path: Path) -> None:
     """The name of the project has a dash for each sign, so that it alone does not tell `my-app` from `my/app`."""
     file = tmp_path / ".cursor/projects" / project / "agent-transcripts/5f2b.jsonl"
     file.parent.mkdir(parents=True)
-    call = {"type": "tool_use", "name": "Read", "input": {"path": path, "n": 3}}
+    call = {"type": "tool_use", "name": "Read", "input": {"paths": path.split(" "), "n": 3}}
     file.write_bytes(jsonl([said("go"), {"role": "assistant", "message": {"content": [call, call]}}]))
     (session,) = read_file(file)
     records = [Record(number, "", draft.body) for number, draft in enumerate(session.drafts, 1)]
@@ -165,3 +190,22 @@ def test_tags_that_the_user_typed_stay_the_users() -> None:
     """Where no prompt is wrapped, a prompt that is nothing but a piece of XML would become the program's words."""
     (session,) = read_file(jsonl([said("<my_config>a</my_config>"), said("And now?")]))
     assert [message.by_program for message in messages_of(session)] == [False, False]
+
+
+TAGS = [
+    "<user_query>",
+    "</user_query>",
+    "\n</user_query> ",
+    "<a_b>",
+    "<a_",
+    "<timestamp>",
+    "\n<user_query>\n</user_query>",
+]
+
+
+@pytest.mark.parametrize("piece", [*TAGS, "<a_b>\n</a_b>", " ", "\n", ">", "\n "])
+def test_hostile_prompts_take_no_longer(piece: str) -> None:
+    """A prompt of 300 KB of tags, as in a file that the user attached, would hold up an import."""
+    befores = ("", "<user_query>\n", "<a_b>")
+    (session,) = read_file(jsonl([said(before + piece * (300_000 // len(piece)) + "x") for before in befores]))
+    assert "x" in text_of(messages_of(session)[0])[-9:]

@@ -126,3 +126,24 @@ def test_columns_behind_the_first_bytes_are_found(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("ALTER TABLE part ADD COLUMN data TEXT")
     assert detect(path).name == "opencode"
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_statement_in_a_row_makes_no_table(is_file: bool, tmp_path: Path) -> None:
+    """Notes on how to make a database of goose were taken for one, and the user was told that it lacks a table."""
+    goose = "CREATE TABLE sessions (id TEXT); CREATE TABLE messages (content_json TEXT)"
+    data = database_of(f"CREATE TABLE notes (said TEXT); INSERT INTO notes VALUES ('{goose}')")
+    path = tmp_path / "app.db"
+    path.write_bytes(data)
+    with pytest.raises(ImportFailed, match="a SQLite database"):
+        read_file(path if is_file else data)
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_comment_in_a_statement_hides_no_column(is_file: bool, tmp_path: Path) -> None:
+    """Each `create` was taken for the next statement, so that the columns behind such a comment were not seen."""
+    data = database_of("CREATE TABLE threads (id TEXT, -- when we create it\n data_type TEXT, data BLOB)")
+    path = tmp_path / "app.db"
+    path.write_bytes(data)
+    with pytest.raises(ImportFailed, match="threads of Zed"):
+        read_file(path if is_file else data)

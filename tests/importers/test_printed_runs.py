@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from transcripts import jsonl, messages_of, of_kind
 
 from turnlog.importers import read_file
 from turnlog.log.messages import text_of
-from turnlog.log.records import UsageRecord
+from turnlog.log.records import Note, UsageRecord
 
 
 def _copilot(session: str, asked: str) -> list[dict[str, Any]]:
@@ -65,3 +66,22 @@ def test_runs_of_goose_that_are_alike_are_both_there() -> None:
     first, second = read_file(jsonl(_goose(1, "one") * 2))
     assert first.session_id != second.session_id
     assert [text_of(message) for message in messages_of(second)] == ["one", "Sogne it is"]
+
+
+def test_events_beside_the_runs_of_copilot_cli_make_no_session() -> None:
+    """A session without a word was listed for what came before the first run; what follows one went to another."""
+    notice = {"type": "session.info", "data": {"infoType": "x", "message": "the policy was read"}, "id": "n"}
+    runs = [_copilot("s-1", "one"), _copilot("s-2", "two"), _copilot("s-1", "three")]
+    lines = [notice, {"type": "result", "exitCode": 1}, *(line for run in runs for line in run), notice]
+    first, second = read_file(jsonl(lines))
+    told = [[note.data for note in of_kind(each, Note) if note.topic == "session.info"] for each in (first, second)]
+    assert (first.session_id, list(map(len, told))) == ("s-1", [2, 0])
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_many_beginnings_take_no_longer(asked: bool) -> None:
+    """Each beginning looked through all events before it for a name: 20,000 of them took two minutes."""
+    events = [{"type": "user.message", "data": {"content": "go"}, "id": f"u{n}"} for n in range(10_000 * asked)]
+    name = {"sessionId": "s-1"} if asked else {}
+    events += [{"type": "session.start", "data": name, "id": f"b{n}"} for n in range(10_000)]
+    assert len(read_file(jsonl([*events, *_copilot("s-1", "one")]))) == 1

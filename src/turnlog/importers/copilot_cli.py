@@ -50,18 +50,24 @@ def _runs(lines: list[Line]) -> list[list[Line]]:
     """The events of each session: the log of a build may have several runs, each with a `result` at its end, or broken
     off before the next one begins."""
     pieces: list[list[Line]] = [[]]
+    current = ""
     for line in lines:
-        kind = line.value.get("type")
-        if kind == "session.start" and "" != _session_of(pieces[-1]) != _session_of([line]) != "":
+        kind, session = line.value.get("type"), _session_of([line])
+        if kind == "session.start" and current and session not in ("", current):
             pieces.append([])
+            current = ""
         pieces[-1].append(line)
+        current = current or session
         if kind == "result":
             pieces.append([])
+            current = ""
     runs: dict[str, list[Line]] = {}
+    name = ""
     for piece in filter(None, pieces):
         says = any(word(line.value.get("type")) in ("user.message", "assistant.message") for line in piece)
-        name = _session_of(piece) or (f"line {piece[0].number}" if says else next(reversed(runs), ""))
-        runs.setdefault(name, []).extend(piece)
+        name = _session_of(piece) or (f"line {piece[0].number}" if says else name)
+        before = runs.pop("", []) if name else []  # events before the first run
+        runs.setdefault(name, before).extend(piece)
     return list(runs.values())
 
 

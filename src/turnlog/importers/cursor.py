@@ -24,12 +24,15 @@ from .protocol import Imported, Origin, hashed_id, with_subagents
 from .transcript import Line, Transcript
 from .writing import Handler, SessionWriter
 
-_QUERY = lazy_pattern(r"<user_query>(.*?)(?:</user_query>|\Z)", re.DOTALL)
-_SENT = lazy_pattern(r"<timestamp>\s*(.*?)\s*</timestamp>\s*", re.DOTALL)
+_OPENED = lazy_pattern(r"(?m)(?:^|(?<=>))[ \t]*+<([a-z]+_\w+|rules|timestamp)\b[^<>]*>")
+_CLOSED = lazy_pattern(r"</(\w+)>")
+_QUERY_CLOSED = lazy_pattern(r"(\n?)</user_query>(?=\s*+(?:<|\Z))")
+_FIRST = lazy_pattern(
+    r"\s*<(?:user_(?:info|rules)|git_status|project_layout|(?:agent|always|attached|cursor|mcp|open|system|terminal)_\w+)\b"
+)
+"""What stands before the first query; of what begins with another one nobody knows whether the user pasted it."""
 _TIME = lazy_pattern(r"\w+, (\w{3} \d+, \d{4}, \d+:\d+ [AP]M) \(UTC(?:([+-])(\d+))?(?::(\d+))?\)")
 _ADDED = lazy_pattern(r"(?>\s*<([a-z]+_\w+|rules)\b[^<>]*>.*?</\1>)++\s*\Z", re.DOTALL)
-_NOTIFIED = "<system_notification>"
-"""With it, the query is Cursor's own, too."""
 _PATH = lazy_pattern(r"(?:[A-Za-z]:)?[/\\][^\n]{1,1000}")
 _SIGNS = lazy_pattern(r"[^a-z0-9]+")
 _SPEAKER = lazy_pattern(r"(?m)^(user|assistant):[ \t]*$")
@@ -56,7 +59,6 @@ def _read_one(origin: Origin) -> Imported:
     writer.id = path.stem if path is not None and is_own else hashed_id("cursor", lines[0].value)
     project = path.as_posix().rpartition("/agent-transcripts/")[0] if path is not None else ""
     writer.state["project"] = _dashed(project.rpartition("/")[2])
-    writer.state["wraps"] = b"<user_query>" in file.data
     for line in lines:
         entry = Fields(line.value)
         kind = kind_of(entry, "role", "type") if "message" in entry.value else kind_of(entry, "type")
@@ -76,8 +78,8 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
         return
     typed, added = _parted(writer, blocks)
     writer.turn(f"line-{line}")
-    if any(_NOTIFIED in block["text"] for block in added):
-        typed, added = [], added + typed
+    if any(name == "system_notification" for block in added for name, _, _ in _elements(block["text"])):
+        typed, added = [], added + typed  # the query is Cursor's own, too
     for some, by_program in ((added, True), (typed, False)):
         if some:
             writer.message({"role": role, "content": some}, line, by_program=by_program)
@@ -86,21 +88,50 @@ def _said(writer: SessionWriter, entry: Fields, line: int) -> None:
 def _parted(writer: SessionWriter, blocks: list[Any]) -> tuple[list[Any], list[Any]]:
     """The blocks that the user typed, and those that Cursor put around them. When it was sent becomes a note."""
     typed, added = list[Any](), list[Any]()
-    has_query = any(_QUERY.search(word(within(block, "text"))) for block in blocks)
-    for block in blocks:
-        text = word(within(block, "text"))
-        rest = _QUERY.sub("\n", text)
-        if sent := _SENT.search(rest[:200]):
-            writer.at(_time(sent[1]))
-            writer.note("sent", {"timestamp": sent[1]})
-            rest = rest[: sent.start()] + rest[sent.end() :]
-        # Where Cursor wraps what is typed, a text of nothing but tags is its own; so is what describes the user.
-        is_tagged = (writer.state["wraps"] or "<user_info>" in rest) and _ADDED.match(rest) is not None
-        is_added = bool(text) and (has_query or is_tagged)
+    found = [list(_elements(word(within(block, "text")))) for block in blocks]
+    has_query = any(name == "user_query" for elements in found for name, _, _ in elements)
+    writer.state["wraps"] = writer.state.get("wraps") or has_query
+    for block, elements in zip(blocks, found, strict=True):
+        text, queries, around, end = word(within(block, "text")), list[str](), list[str](), 0
+        for name, inner, (start, behind) in elements:
+            if name == "user_query":
+                queries.append(inner.strip())
+            elif name == "timestamp" and (has_query or ("(UTC" in inner and not text[:start].strip())):
+                writer.at(_time(inner.strip()))
+                writer.note("sent", {"timestamp": inner.strip()})
+            else:
+                continue
+            around.append(text[end:start])
+            end = behind
+        rest = "\n".join([*around, text[end:]])
+        is_known = writer.state["wraps"] or _FIRST.match(rest)
+        is_added = bool(text) and (has_query or bool(is_known and _ADDED.match(rest)))
         if rest == text or rest.strip():
             (added if is_added else typed).append(block if rest == text else {**block, "text": rest.strip()})
-        typed += [{**block, "text": query} for query in map(str.strip, _QUERY.findall(text)) if query]
+        typed += [{**block, "text": query} for query in queries if query]
     return typed, added
+
+
+def _elements(text: str) -> Iterator[tuple[str, str, tuple[int, int]]]:
+    """The name, content, beginning and end of each element that may be Cursor's: not within another one, nor within a
+    line. A query may be cut off, and may quote the tags of one."""
+    last = {match[1]: match.start() for match in _CLOSED.finditer(text)}
+    end = 0
+    for opened in _OPENED.finditer(text):
+        name, start = opened[1], opened.end()
+        if opened.start() < end:
+            continue
+        if name == "user_query":
+            is_block = text.startswith("\n", start)
+            ends = (each for each in _QUERY_CLOSED.finditer(text, start) if each[1] or not is_block)
+            until = next((each.start() for each in ends), last.get(name, -1))
+            until = until if until >= start else len(text)
+        elif last.get(name, -1) >= start:
+            until = text.index(f"</{name}>", start)
+        else:
+            continue
+        end = text.find(">", until) + 1 or len(text)
+        yield name, text[start:until], (opened.start(), end)
 
 
 def _time(text: str) -> str:
@@ -123,9 +154,10 @@ def _find_folder(writer: SessionWriter, blocks: list[Any]) -> None:
     for path in filter(_PATH.fullmatch, strings_in(inputs)):
         if f"{_dashed(path)}-".startswith(f"{project}-"):
             ends = [match.start() for match in re.finditer(r"(?<!^)[/\\]|\Z", path)]
-            writer.place(next((path[:end] for end in ends if _dashed(path[:end]) == project), ""))
-            writer.state["project"] = ""
-            return
+            if folder := next((path[:end] for end in ends if _dashed(path[:end]) == project), ""):
+                writer.place(folder)
+                writer.state["project"] = ""
+                return
 
 
 def _dashed(path: str) -> str:

@@ -29,7 +29,9 @@ _ITEMS = 50
 _STRING = lazy_pattern(r'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))', re.DOTALL)  # or cut off
 _BRACKET = lazy_pattern(r"[][{}]")
 _TABLE = lazy_pattern(
-    rb"CREATE TABLE (?:IF NOT EXISTS )?[\"'`\[]?(\w+)([^\0]*?)(?=CREATE |\0|\Z)", re.IGNORECASE | re.DOTALL
+    rb"CREATE TABLE (?:IF NOT EXISTS )?[\"'`\[]?(\w{1,100})([^\0]*?)"
+    rb"(?=CREATE (?:TABLE|INDEX|UNIQUE|VIEW|TRIGGER|VIRTUAL) |\0|\Z)",
+    re.IGNORECASE | re.DOTALL,
 )
 
 
@@ -154,7 +156,7 @@ def has_tables(head: bytes, path: Path | None, tables: str) -> bool:
     only the first pages are seen, which hold the list of tables of all but very large lists."""
     if not head.startswith(SQLITE):
         return False
-    names = _names_in(head)
+    names = _names_in(head, is_page=True)
     if path is not None and not names.issuperset(tables.split()):
         try:
             with closing(connected(path)) as db:
@@ -165,10 +167,14 @@ def has_tables(head: bytes, path: Path | None, tables: str) -> bool:
     return names.issuperset(tables.split())
 
 
-def _names_in(statements: bytes) -> set[str]:
-    """The tables that these statements make, and `table.word` for each word in them, its columns among them."""
+def _names_in(statements: bytes, *, is_page: bool = False) -> set[str]:
+    """The tables that these statements make, and `table.word` for each word in them, its columns among them. On a page,
+    SQLite puts the kind, the name twice and up to nine bytes before each; a text in a row has not that."""
     names = set[str]()
-    for table, rest in _TABLE.findall(statements):
+    for made in _TABLE.finditer(statements):
+        table, start = made[1], made.start()
+        if is_page and b"table" + table * 2 not in statements[max(start - 2 * len(table) - 14, 0) : start]:
+            continue
         name = table.decode("ascii", "replace")
-        names |= {name, *(f"{name}.{word.decode('ascii', 'replace')}" for word in re.findall(rb"\w+", rest))}
+        names |= {name, *(f"{name}.{word.decode('ascii', 'replace')}" for word in re.findall(rb"\w+", made[2]))}
     return names
