@@ -27,7 +27,7 @@ setup: $(VENV)/.dev ## install turnlog and everything its tests need into .venv
 test: $(VENV)/.dev ## run the tests (JOBS=N in parallel; ARGS="..." for pytest)
 	@$(BIN)/python -m pytest -n $(JOBS) -m "not clients and not frameworks" $(ARGS)
 
-test-fast: $(VENV)/.dev ## run a few cases of each test that takes under half a second: about a minute
+test-fast: $(VENV)/.dev ## run a few cases of each test that takes under half a second: one to two minutes
 	@TURNLOG_EXAMPLES=fast $(BIN)/python -m pytest -q -n $(JOBS) -m "not clients and not frameworks and not slow" --ignore=tests/test_house.py $(ARGS)
 
 test-clients: $(VENV)/.dev ## run the tests with real SDK clients, agent programs, servers and browsers

@@ -7,8 +7,9 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -35,7 +36,7 @@ from turnlog.log.store import Draft, Store
 from turnlog.log.usage import CacheRead, Usage
 from turnlog.requests.request import Request
 from turnlog.session.session import Session
-from turnlog.stores import MemoryStore
+from turnlog.stores import MemoryStore, open_store
 from turnlog.testing.histories import HistoryWriter
 from turnlog.testing.hostile import HOSTILE
 from turnlog.view.decisions import active_decisions
@@ -196,6 +197,26 @@ def test_the_window_over_time_is_that_of_each_request(steps: list[tuple[str, int
     each = [PastRequest(talker.store, "s", answered) for answered in picked]
     expected = [past.session.window.breakdown(past.target).shares for past in each]
     assert [*windows_of(talker.store, "s", picked)] == expected
+
+
+@given(flipped=st.integers(4, 23))
+def test_the_window_over_time_goes_on_past_damage(flipped: int) -> None:
+    """With one record damaged, every request behind it would have no column, or another size than on its own page."""
+    with TemporaryDirectory() as folder:
+        with turnlog.open("s", store=f"files:{folder}", target=TARGETS[0]) as session:
+            for n in range(12):
+                session.add(Message("user", (turnlog.Text(f"Word {n}. " * 9),)))
+                session.add(Message("assistant", (turnlog.Text(f"Word {n}." * n),)), model="gpt-4o")
+        [log] = Path(folder).rglob("s.jsonl")
+        lines = log.read_bytes().splitlines(keepends=True)
+        lines[flipped] = lines[flipped].replace(b"Word", b"word")
+        log.write_bytes(b"".join(lines))
+        with closing(open_store(f"files:{folder}", read_only=True)) as store:
+            listed = requests_of(store, "s")
+            each = [PastRequest(store, "s", answered) for answered in listed.requests]
+            expected = [past.session.window.breakdown(past.target).shares for past in each]
+            assert [*windows_of(store, "s", listed.requests)] == expected
+            assert len(expected) >= 10 and len(listed.problems) == (b"word" in lines[flipped])
 
 
 @given(steps=_steps, seed=st.integers(0, 10_000))
